@@ -54,7 +54,12 @@ def skill() -> str:
 def manifests() -> dict[str, str]:
     """The text of each file that is made, by its path."""
     plugin = _plugin()
-    name, about, version, owner = plugin["name"], plugin["description"], plugin["version"], plugin["author"]
+    name, about, version, owner = (
+        plugin["name"],
+        plugin["description"],
+        plugin["version"],
+        plugin["author"],
+    )
     title, shown = plugin["displayName"], {key: plugin[key] for key in ("license", "keywords")}
 
     def market(source: Any, **more: Any) -> dict[str, Any]:
@@ -104,8 +109,13 @@ def manifests() -> dict[str, str]:
         },
         "hooks/hooks.json": {"hooks": _hooks("gemini")},
     }  # fmt: skip
-    texts = {path: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for path, value in data.items()}
-    return texts | {f"hooks/{host}/skills/{name}/SKILL.md": skill() for host in ("claude-code", "codex", "cursor")}
+    texts = {
+        path: json.dumps(value, indent=2, ensure_ascii=False) + "\n" for path, value in data.items()
+    }
+    return texts | {
+        f"hooks/{host}/skills/{name}/SKILL.md": skill()
+        for host in ("claude-code", "codex", "cursor")
+    }
 
 
 def _plugin() -> dict[str, Any]:

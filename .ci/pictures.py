@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # of a script only its own folder is there
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1])
+)  # of a script only its own folder is there
 
 from bench.harness import ROOT, World, program, provide_model, world
 from bench.look import looking
@@ -54,15 +56,34 @@ def prepare(home: World) -> Path:
     handles = []
     for title, when, do, because in LESSONS:
         parts = ["--when", when, "--do", do, "--because", because]
-        more = ["--project", "shop", "--tags", "shop,api", "--source", "tested", "--confidence", "high"]
-        told = home.ours(repo, "contribute", "add-lesson", "--title", title, *parts, *more, "--json").out
+        more = [
+            "--project",
+            "shop",
+            "--tags",
+            "shop,api",
+            "--source",
+            "tested",
+            "--confidence",
+            "high",
+        ]
+        told = home.ours(
+            repo, "contribute", "add-lesson", "--title", title, *parts, *more, "--json"
+        ).out
         handles.append(json.loads(told)["handle"])
     for one, other in ((0, 1), (1, 2), (2, 3), (0, 3)):
-        home.ours(repo, "contribute", "link", handles[one], handles[other], "--relation", "related_to")
+        home.ours(
+            repo, "contribute", "link", handles[one], handles[other], "--relation", "related_to"
+        )
     home.ours(repo, "contribute", "suggest-rule", *RULE, "--link-lesson", handles[0])
-    for handle, outcome in ((handles[0], "helpful"), (handles[0], "helpful"), (handles[1], "ignored")):
+    for handle, outcome in (
+        (handles[0], "helpful"),
+        (handles[0], "helpful"),
+        (handles[1], "ignored"),
+    ):
         home.ours(repo, "contribute", "feedback", handle, outcome)
-    for n, (command, said) in enumerate((("terraform plan", "Error: Unsupported Terraform Core version"),) * 3):
+    for n, (command, said) in enumerate(
+        (("terraform plan", "Error: Unsupported Terraform Core version"),) * 3
+    ):
         event = {"hook_event_name": "PostToolUseFailure", "session_id": f"s{n}", "cwd": str(home.folder),
                  "tool_name": "Bash", "tool_input": {"command": command}, "error": f"Exit code 1\n{said}"}  # fmt: skip
         subprocess.run([*program(), "--repo", str(repo), "admin", "agent-hook"], input=json.dumps(event).encode(),
@@ -95,7 +116,9 @@ def main() -> None:
 
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with world() as cold, sync_playwright() as playwright:
-        home = replace(cold, env={name: value for name, value in cold.env.items() if name not in AGENTS})
+        home = replace(
+            cold, env={name: value for name, value in cold.env.items() if name not in AGENTS}
+        )
         provide_model(home)
         repo = prepare(home)
         browser = playwright.chromium.launch(executable_path=chromium, args=[*QUIET])

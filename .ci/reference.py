@@ -84,9 +84,16 @@ A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …
 def options(command: click.Command, leave_out: set[str]) -> list[str]:
     """The options of a command, a list item each; hidden ones are left out."""
     context = click.Context(command, **command.context_settings)
-    found = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
+    found = [
+        param
+        for param in command.get_params(context)
+        if isinstance(param, click.Option) and not param.hidden
+    ]
     records = [param.get_help_record(context) for param in found if not leave_out & set(param.opts)]
-    return [f"- `{option.strip()}`: {' '.join(text.split())}\n" for option, text in filter(None, records)]
+    return [
+        f"- `{option.strip()}`: {' '.join(text.split())}\n"
+        for option, text in filter(None, records)
+    ]
 
 
 def name_of(option: str) -> str:
@@ -97,9 +104,17 @@ def name_of(option: str) -> str:
 
 def section(path: tuple[str, ...], command: click.Command) -> str:
     """One command with what it takes, and its first sentence."""
-    arguments = " ".join(command.collect_usage_pieces(click.Context(command))).removeprefix("[OPTIONS]").strip()
-    usage = " ".join(filter(None, (*(path[1:] or path), arguments, *map(name_of, options(command, NO_TEXT_FOR)))))
-    about = re.split(r"[.;] ", " ".join(cleandoc(command.help or "").partition("\n\n")[0].split()))[0].removesuffix(".")
+    arguments = (
+        " ".join(command.collect_usage_pieces(click.Context(command)))
+        .removeprefix("[OPTIONS]")
+        .strip()
+    )
+    usage = " ".join(
+        filter(None, (*(path[1:] or path), arguments, *map(name_of, options(command, NO_TEXT_FOR))))
+    )
+    about = re.split(r"[.;] ", " ".join(cleandoc(command.help or "").partition("\n\n")[0].split()))[
+        0
+    ].removesuffix(".")
     return f"- `{usage}`: {about}\n"
 
 
@@ -115,9 +130,15 @@ def commands() -> str:
             continue
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
         listed = list(walk(group))
-        older = [f"`{path[-1]}` ({of})" for path, command in listed if (of := getattr(command, "alias_of", None))]
+        older = [
+            f"`{path[-1]}` ({of})"
+            for path, command in listed
+            if (of := getattr(command, "alias_of", None))
+        ]
         text += "\n" + "".join(
-            section((name, *path), command) for path, command in listed if not getattr(command, "alias_of", None)
+            section((name, *path), command)
+            for path, command in listed
+            if not getattr(command, "alias_of", None)
         )
         text += f"\nOlder names: {', '.join(older)}.\n"
     text += f"\n## lesson\n\n{LESSON}"
@@ -150,7 +171,9 @@ SETTINGS = {
 def repository_settings() -> str:
     """The settings of a repository with their defaults, a list item each."""
     values = values_of(RepositoryConfig()).items()
-    texts = {name: "empty" if value in (None, "", {}) else str(value).lower() for name, value in values}
+    texts = {
+        name: "empty" if value in (None, "", {}) else str(value).lower() for name, value in values
+    }
     return "".join(f"- `{name}` ({text}): {SETTINGS[name]}\n" for name, text in texts.items())
 
 
@@ -198,7 +221,8 @@ COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
         "type": "array",
         "items": {
             "type": "object",
-            "properties": dict.fromkeys(Relation, ID) | {"weight": {"type": "number", "minimum": 0, "maximum": 1}},
+            "properties": dict.fromkeys(Relation, ID)
+            | {"weight": {"type": "number", "minimum": 0, "maximum": 1}},
         },
     },
     "review_by": DATE,
@@ -220,9 +244,17 @@ OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,
     "contexts": TEXTS,
     "versions": TEXTS,
-    "check": {"type": "object", "properties": CHECK, "additionalProperties": False, "required": ["bad", "good"]},
+    "check": {
+        "type": "object",
+        "properties": CHECK,
+        "additionalProperties": False,
+        "required": ["bad", "good"],
+    },
     "pattern": PATTERN,
-    "seen": {"type": "object", "properties": dict.fromkeys(("calls", "failures", "sessions"), NUMBER)},
+    "seen": {
+        "type": "object",
+        "properties": dict.fromkeys(("calls", "failures", "sessions"), NUMBER),
+    },
     "source": {"type": ["string", "object"]},
 }
 """The JSON Schema of fields that are more than a text, by their key."""
@@ -235,7 +267,9 @@ def settings_schema() -> dict[str, Any]:
         *groups, key = name.split(".")
         properties = schema["properties"]
         for group in groups:
-            properties = properties.setdefault(group, {"type": "object", "properties": {}})["properties"]
+            properties = properties.setdefault(group, {"type": "object", "properties": {}})[
+                "properties"
+            ]
         properties[key] = SETTING_SCHEMAS[name] | {"description": SETTINGS[name]}
         if value not in (None, "", {}):
             properties[key]["default"] = value
@@ -252,7 +286,9 @@ def frontmatter_schema(kind: Kind) -> dict[str, Any]:
     for key, words in facts.choices.items():
         properties[key] = {"enum": list(words)}
     if "source" in facts.choices:
-        properties["source"] = {"anyOf": [properties["source"], {"type": "object", "required": ["type"]}]}
+        properties["source"] = {
+            "anyOf": [properties["source"], {"type": "object", "required": ["type"]}]
+        }
     for key, value in facts.fields.items():
         if value is not None:
             properties[key]["default"] = value
@@ -266,7 +302,10 @@ def schemas() -> dict[str, str]:
         "answers.json": ("What --json prints for a command, each below $defs", answers_schema()),
     }
     for kind in Kind:
-        made[f"{kind.value}.json"] = (f"The frontmatter of a {kind.value}", frontmatter_schema(kind))
+        made[f"{kind.value}.json"] = (
+            f"The frontmatter of a {kind.value}",
+            frontmatter_schema(kind),
+        )
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {
         name: json.dumps({"$schema": draft, "title": title, **schema}, indent=2) + "\n"
@@ -338,7 +377,18 @@ def answer_schema(answer: Any) -> dict[str, Any]:
 
 def answers_schema() -> dict[str, Any]:
     """The JSON Schema of all answers, each by the command that gives it."""
-    summary = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
+    summary = [
+        "id",
+        "handle",
+        "kind",
+        "title",
+        "project",
+        "tier",
+        "tags",
+        "versions",
+        "path",
+        "snippet",
+    ]
     by_command = {what.replace("`", ""): answer_schema(answer) for what, answer in ANSWERS.items()}
     return {"$defs": {"entry": {"type": "object", "required": summary}, **by_command}}
 

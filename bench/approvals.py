@@ -38,20 +38,41 @@ def history() -> Iterator[str]:
     yield commit(BRANCH, mark, "person", "Start", {"README.md": "# Knowledge\n"})
     for n in range(RULES):
         rule = f"01JD3Z8QK5W7M2X9V4T6{n:06d}"
-        path, text = f"p{n % 20}/rules/rule-{n:06d}.md", f"---\nid: {rule}\nkind: rule\ntitle: Rule {n}\n---\nDo {n}.\n"
+        path, text = (
+            f"p{n % 20}/rules/rule-{n:06d}.md",
+            f"---\nid: {rule}\nkind: rule\ntitle: Rule {n}\n---\nDo {n}.\n",
+        )
         branch = f"rules/R-{rule[-6:]}-rule-{n}"
-        yield commit(f"refs/heads/{branch}", mark + 1, "agent", f"Propose rule: Rule {n}", {path: text}, mark)
-        yield commit(BRANCH, mark + 2, "person", f"Merge branch '{branch}'", {path: text}, mark, mark + 1)
+        yield commit(
+            f"refs/heads/{branch}", mark + 1, "agent", f"Propose rule: Rule {n}", {path: text}, mark
+        )
+        yield commit(
+            BRANCH, mark + 2, "person", f"Merge branch '{branch}'", {path: text}, mark, mark + 1
+        )
         mark += 2
         for k in range(LESSONS_EACH):
             mark += 1
-            lesson = {f"p{n % 20}/lessons/2026-{n % 12 + 1:02}/lesson-{n}-{k}.md": f"lesson {n} {k}\n"}
+            lesson = {
+                f"p{n % 20}/lessons/2026-{n % 12 + 1:02}/lesson-{n}-{k}.md": f"lesson {n} {k}\n"
+            }
             yield commit(BRANCH, mark, "agent", f"Add lesson: {n} {k}", lesson, mark - 1)
 
 
-def commit(ref: str, mark: int, who: str, subject: str, files: dict[str, str], parent: int = 0, merged: int = 0) -> str:
+def commit(
+    ref: str,
+    mark: int,
+    who: str,
+    subject: str,
+    files: dict[str, str],
+    parent: int = 0,
+    merged: int = 0,
+) -> str:
     """One commit of the stream."""
-    lines = [f"commit {ref}", f"mark :{mark}", f"committer {who} <{who}@example.com> {1_700_000_000 + mark} +0000"]
+    lines = [
+        f"commit {ref}",
+        f"mark :{mark}",
+        f"committer {who} <{who}@example.com> {1_700_000_000 + mark} +0000",
+    ]
     lines += [f"data {len(subject)}", subject]
     lines += [f"from :{parent}"] if parent else []
     lines += [f"merge :{merged}"] if merged else []
@@ -66,7 +87,9 @@ def build(home: World, root: Path) -> None:
     home.git(root, "init", "-q", "-b", "main")
     stream = "".join(history()).encode()
     subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input=stream, check=True)
-    for line in home.git(root, "for-each-ref", "--format=%(refname)", "refs/heads/rules").out.split():
+    for line in home.git(
+        root, "for-each-ref", "--format=%(refname)", "refs/heads/rules"
+    ).out.split():
         home.git(root, "update-ref", "-d", line)
     home.git(root, "reset", "-q", "--hard", "main")
 
@@ -104,7 +127,9 @@ def approve(root: Path) -> dict[str, float]:
     took = []
 
     def trunk() -> state.Trunk:
-        signers = PinnedSigners(store.worktree, BRANCH, root.with_name("user"), lambda: datetime.now(UTC))
+        signers = PinnedSigners(
+            store.worktree, BRANCH, root.with_name("user"), lambda: datetime.now(UTC)
+        )
         return state.approval_of_branch(store.worktree, BRANCH, signers)
 
     with opened(store.worktree) as repo:
@@ -112,7 +137,9 @@ def approve(root: Path) -> dict[str, float]:
             rule = f"01JD3Z8QK5W7M2X9V4T7{n:06d}"
             text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
             path = f"p{n % 20}/rules/new-{n:06d}.md"
-            wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
+            wish = ProposalRequest(
+                rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text}
+            )
             propose(store, repo, trunk(), wish)
         while refs := proposals.unmerged(found := trunk(), ()):
             waiting = proposals.read_page(repo, found, refs).proposals
@@ -140,7 +167,11 @@ def main() -> None:
             [f"approving one proposal of {told['approved']:.0f}", number(told["approve"])],
             ["the slowest of them", number(told["slowest"])],
         ]
-        print(table(f"{told['in_force']:,.0f} rules in force, 10,000 commits", ["what", "wall s"], rows))
+        print(
+            table(
+                f"{told['in_force']:,.0f} rules in force, 10,000 commits", ["what", "wall s"], rows
+            )
+        )
         outcome.judge(Bar("first derivation", told["first"], FIRST_BAR, "s"))
         outcome.judge(Bar("later, nothing new", told["later"], LATER_BAR, "s"))
         outcome.judge(Bar("approving a proposal in process", told["approve"], APPROVE_BAR, "s"))

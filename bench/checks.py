@@ -56,24 +56,42 @@ def main() -> None:
                 continue
             check = next(iter(text_checks(checks_of({"check": draft.check}))), None)
             assert check
-            before, after = (rule_checks.text_at(place, commit, draft.path) for commit in (f"{fix}^", fix))
-            if draft.path == path and any(matches(check, before, path)) and not any(matches(check, after, path)):
+            before, after = (
+                rule_checks.text_at(place, commit, draft.path) for commit in (f"{fix}^", fix)
+            )
+            if (
+                draft.path == path
+                and any(matches(check, before, path))
+                and not any(matches(check, after, path))
+            ):
                 drafted += 1
-                for other, text in (pair for folder in places for pair in texts(folder, Path(path).suffix)):
+                for other, text in (
+                    pair for folder in places for pair in texts(folder, Path(path).suffix)
+                ):
                     if other != f"{place.top}/{path}":
                         alarms += sum(1 for _ in matches(check, text, path))
                         lines += text.count("\n")
         rows.append([place.top.name, f"{tried}", f"{drafted}", number(drafted / max(tried, 1))])
         total, fired = total + tried, fired + drafted
-    print(table("checks drafted from small fixes", ["repository", "fixes", "fire before, silent after", "share"], rows))
-    outcome.judge(Bar("share of small fixes with a check", fired / max(total, 1), FIRED, "", at_least=True))
+    print(
+        table(
+            "checks drafted from small fixes",
+            ["repository", "fixes", "fire before, silent after", "share"],
+            rows,
+        )
+    )
+    outcome.judge(
+        Bar("share of small fixes with a check", fired / max(total, 1), FIRED, "", at_least=True)
+    )
     outcome.judge(Bar("alarms in 10,000 other lines", 10_000 * alarms / max(lines, 1), ALARMS, ""))
     outcome.finish(check=chosen.check)
 
 
 def small_fixes(place: Worktree, most: int) -> Iterator[tuple[str, str]]:
     """Commits that mend little, the newest first, each with the file of code that it changes most."""
-    done = plumbing.run(place, "log", "--no-merges", "--format=%x00%H %s", "--numstat", "-n", "20000", timeout=300)
+    done = plumbing.run(
+        place, "log", "--no-merges", "--format=%x00%H %s", "--numstat", "-n", "20000", timeout=300
+    )
     count = 0
     for record in done.text.split("\0")[1:]:
         head, *rows = record.strip().split("\n")
@@ -102,7 +120,9 @@ def texts(place: Worktree, suffix: str) -> tuple[tuple[str, str], ...]:
     """Path and text of all files of a kind in the last commit."""
     names = plumbing.run(place, "ls-files", "-z", "--", f"*{suffix}").out.decode().split("\0")
     files = [place.top / name for name in names if name]
-    return tuple((str(file), file.read_text("utf-8", "replace")) for file in files if file.is_file())
+    return tuple(
+        (str(file), file.read_text("utf-8", "replace")) for file in files if file.is_file()
+    )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,17 @@ OBJECTS = (
     "paths with blanks", "the order of the keys", "errors of the first attempt", "the previous configuration",
     "an open transaction", "the default branch", "empty directories", "the owner of the socket",
 )  # fmt: skip
-OPTIONS = ("--all", "--dry-run", "--force", "--json", "--output", "--quiet", "--recursive", "--since", "--verbose")
+OPTIONS = (
+    "--all",
+    "--dry-run",
+    "--force",
+    "--json",
+    "--output",
+    "--quiet",
+    "--recursive",
+    "--since",
+    "--verbose",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,12 @@ def pattern_lesson(dice: random.Random) -> tuple[str, str]:
         f"from: {dice.choice(('ai', 'ai', 'user'))}\nstatus: active\ncreated: {month}-14T10:00:00Z\n"
         f"pattern:\n  when: {when}\n  do: {action}\n  because: {because}\n---\n"
     )
-    return f"{scope}/lessons/{month}/{'-'.join(title.split()[:6])}-{identity[-6:].lower()}.md".replace(":", ""), text
+    return (
+        f"{scope}/lessons/{month}/{'-'.join(title.split()[:6])}-{identity[-6:].lower()}.md".replace(
+            ":", ""
+        ),
+        text,
+    )
 
 
 def lesson(dice: random.Random) -> tuple[str, str]:
@@ -88,7 +103,9 @@ def lesson(dice: random.Random) -> tuple[str, str]:
     return f"{project}/lessons/{month}/{slug}-{identity[-6:].lower()}.md", text
 
 
-def write_lessons(root: Path, count: int, make: Callable[[random.Random], tuple[str, str]] = lesson) -> None:
+def write_lessons(
+    root: Path, count: int, make: Callable[[random.Random], tuple[str, str]] = lesson
+) -> None:
     """`count` lessons below `root`, over 24 months, and 20 projects or what `make` chooses."""
     dice = random.Random(SEED)
     for _ in range(count):
@@ -138,7 +155,12 @@ def pages(data: Path | None, count: int) -> Iterator[tuple[str, str]]:
 
 def file_name(identity: str) -> str:
     """A name that any file system takes and that tells ids apart: what is not plain ASCII is written as its code."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else f"={ord(c):x}=" for c in identity) + ".md"
+    return (
+        "".join(
+            c if c.isascii() and (c.isalnum() or c in "-_") else f"={ord(c):x}=" for c in identity
+        )
+        + ".md"
+    )
 
 
 def write_pages(folder: Path, data: Path | None, count: int) -> list[str]:
@@ -169,7 +191,9 @@ def read_lines(path: Path) -> Iterator[dict[str, str]]:
 
 def judged(folder: Path) -> Judged:
     """Read corpus.jsonl, queries.jsonl and qrels.tsv of one set."""
-    documents = tuple((d["_id"], d.get("title", ""), d["text"]) for d in read_lines(folder / "corpus.jsonl"))
+    documents = tuple(
+        (d["_id"], d.get("title", ""), d["text"]) for d in read_lines(folder / "corpus.jsonl")
+    )
     queries = {q["_id"]: q["text"] for q in read_lines(folder / "queries.jsonl")}
     grades: dict[str, dict[str, int]] = {}
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:

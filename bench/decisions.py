@@ -33,7 +33,13 @@ class Play:
 
     def _run(self, *words: str, text: str = "") -> str:
         done = subprocess.run(
-            words, cwd=self.work, env=self._env, input=text, capture_output=True, text=True, check=False
+            words,
+            cwd=self.work,
+            env=self._env,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return done.stdout
 
@@ -44,18 +50,33 @@ class Play:
         """The code as it was at the end of this day."""
         if at[:10] != self._day:
             self._day = at[:10]
-            commit = self._run("git", "rev-list", "-1", f"--before={self._day}T23:59:59", "--all").strip()
+            commit = self._run(
+                "git", "rev-list", "-1", f"--before={self._day}T23:59:59", "--all"
+            ).strip()
             self._run("git", "checkout", "-q", "-f", "--detach", commit)
 
     def keep(self, decision: Row) -> None:
         """Store it, with what it names where that can be stored, and approve it if it is a rule."""
         rule = decision["kind"] == "rule"
-        verb = ("suggest-rule", "--rationale", decision.get("quote") or "said") if rule else ("add-lesson",)
-        words = ["--title", decision["title"], "--content", decision["content"], "--project", self.work.name]
+        verb = (
+            ("suggest-rule", "--rationale", decision.get("quote") or "said")
+            if rule
+            else ("add-lesson",)
+        )
+        words = [
+            "--title",
+            decision["title"],
+            "--content",
+            decision["content"],
+            "--project",
+            self.work.name,
+        ]
         words += ["--tags", ",".join(decision["tags"]), "--json"]
         about = [word for name in decision["about"] for word in ("--about", name)]
         # a file that is not there yet that day cannot be an anchor, and can be named for when it comes
-        files = [word for name in decision["about"] for word in ("--applies-to", name.partition("::")[0])]
+        files = [
+            word for name in decision["about"] for word in ("--applies-to", name.partition("::")[0])
+        ]
         for places in (about, files if rule else [], ["--no-about"]):
             if places and (out := self._ours("contribute", *verb, *words, *places)):
                 stored = json.loads(out)
@@ -70,7 +91,11 @@ class Play:
         event = {"hook_event_name": name, "session_id": session, "cwd": str(self.work), **facts}
         event["transcript_path"] = str(Path(self._env["HOME"]) / ".claude/projects/x/s.jsonl")
         out = self._ours("admin", "agent-hook", text=json.dumps(event))
-        told = json.loads(out)["hookSpecificOutput"].get("additionalContext", "") if out.strip() else ""
+        told = (
+            json.loads(out)["hookSpecificOutput"].get("additionalContext", "")
+            if out.strip()
+            else ""
+        )
         self.characters[session] += len(told)
         for handle, decision in self.handles.items():
             if handle in told:
@@ -82,20 +107,34 @@ class Play:
         if moment["event"] == "prompt":
             self.hear(session, "UserPromptSubmit", "prompt", prompt=text)
             return
-        edit = {"file_path": str(self.work / (moment.get("path") or "")), "old_string": moment.get("old") or ""}
+        edit = {
+            "file_path": str(self.work / (moment.get("path") or "")),
+            "old_string": moment.get("old") or "",
+        }
         edits = moment["event"] == "edit"
         facts = {**edit, "new_string": moment.get("new") or ""} if edits else {"command": text}
-        self.hear(session, "PreToolUse", moment["event"], tool_name="Edit" if edits else "Bash", tool_input=facts)
+        self.hear(
+            session,
+            "PreToolUse",
+            moment["event"],
+            tool_name="Edit" if edits else "Bash",
+            tool_input=facts,
+        )
 
 
 def rows(file: Path) -> list[Row]:
     """The rows of a file, the earliest first."""
-    return sorted(map(json.loads, file.read_text(encoding="utf-8").splitlines()), key=lambda row: str(row["at"]))
+    return sorted(
+        map(json.loads, file.read_text(encoding="utf-8").splitlines()),
+        key=lambda row: str(row["at"]),
+    )
 
 
 def main() -> None:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--code", type=Path, required=True, help="git directory of the project that they are about")
+    parser.add_argument(
+        "--code", type=Path, required=True, help="git directory of the project that they are about"
+    )
     parser.add_argument("--project", default="cli", help="its name")
     given, outcome = parser.parse_args(), Outcome()
     if not given.data:
@@ -119,14 +158,23 @@ def main() -> None:
             play.moment(moment)
             quiet += [] if moment["needs"] else [len(play.told[session]) == before]
             for name in {*moment["needs"]} & {*play.handles.values()}:
-                needs[session, name].append((name in play.told[session], moment.get("how") == "violated"))
-    late = [(s, name) for s, told in play.told.items() for name, where in told.items() if where != "start"]
+                needs[session, name].append(
+                    (name in play.told[session], moment.get("how") == "violated")
+                )
+    late = [
+        (s, name)
+        for s, told in play.told.items()
+        for name, where in told.items()
+        if where != "start"
+    ]
     violated = [pair for pair in needs.values() if any(broken for _, broken in pair)]
 
     def share(values: list[bool]) -> float:
         return sum(values) / max(len(values), 1)
 
-    arrived, again = (share([any(told for told, _ in pair) for pair in of]) for of in (needs.values(), violated))
+    arrived, again = (
+        share([any(told for told, _ in pair) for pair in of]) for of in (needs.values(), violated)
+    )
     right, silent = share([pair in needs for pair in late]), share(quiet)
     each = play.characters.total() / max(len(begun), 1)
     head = f"{len(decisions)} decisions, {len(moments)} moments of {len(begun)} sessions, {len(needs)} needed pairs"

@@ -45,7 +45,13 @@ atheris.Setup(["fuzz", *sys.argv[2:]], bench.fuzz.TARGETS[sys.argv[1]])
 atheris.Fuzz()
 """
 """One target under atheris; leaves with another code than 0 on a finding."""
-PLACES = ("p/lessons/a.md", "p/rules/a.md", "p/docs/1.0/a.md", "p/docs/shared/a.txt", "p/scripts/unversioned/a.sh")
+PLACES = (
+    "p/lessons/a.md",
+    "p/rules/a.md",
+    "p/docs/1.0/a.md",
+    "p/docs/shared/a.txt",
+    "p/scripts/unversioned/a.sh",
+)
 
 
 def entry(data: bytes) -> None:
@@ -68,7 +74,9 @@ def edit(data: bytes) -> None:
     with contextlib.suppress(AiLessonsError):
         text = decode(data, "a.md")
         before = markdown.parse(text).fields
-        after = markdown.parse(markdown.edit(text, {"title": "New: title", "tags": ["b", "a"]})).fields
+        after = markdown.parse(
+            markdown.edit(text, {"title": "New: title", "tags": ["b", "a"]})
+        ).fields
         assert after["title"] == "New: title"
         assert _unchanged(after) == _unchanged(before)
 
@@ -107,7 +115,11 @@ def config(data: bytes) -> None:
 def journal(data: bytes) -> None:
     """Notes and outcomes, as a power cut or a stranger may have left them."""
     with tempfile.TemporaryDirectory() as folder:
-        for place, name in (("journal", "1.json"), ("journal", "2.writing"), ("committed", "3.json")):
+        for place, name in (
+            ("journal", "1.json"),
+            ("journal", "2.writing"),
+            ("committed", "3.json"),
+        ):
             (Path(folder) / place).mkdir(exist_ok=True)
             (Path(folder) / place / name).write_bytes(data)
         book = Journal(Path(folder))
@@ -201,7 +213,11 @@ def guided(target: str, seconds: int) -> tuple[int, str]:
             errors="replace",
             check=False,
         )
-        tried = [line.split(":")[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+        tried = [
+            line.split(":")[-1]
+            for line in done.stderr.splitlines()
+            if "number_of_executed_units" in line
+        ]
         for found in Path(folder).glob("*-*"):
             corpus(target).mkdir(parents=True, exist_ok=True)
             (corpus(target) / found.name[:24]).write_bytes(found.read_bytes())
@@ -217,8 +233,14 @@ def blind(target: str, seconds: int) -> tuple[int, str]:
 
     count, until = 0, time.monotonic() + seconds
 
-    @settings(max_examples=200_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.one_of(st.binary(max_size=LONGEST), st.text(max_size=LONGEST).map(lambda text: text.encode())))
+    @settings(
+        max_examples=200_000, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(
+        st.one_of(
+            st.binary(max_size=LONGEST), st.text(max_size=LONGEST).map(lambda text: text.encode())
+        )
+    )
     def attempt(data: bytes) -> None:
         nonlocal count
         if time.monotonic() < until:
@@ -233,7 +255,9 @@ def blind(target: str, seconds: int) -> tuple[int, str]:
 
 
 def has_atheris() -> bool:
-    return not subprocess.run([sys.executable, "-c", "import atheris"], capture_output=True, check=False).returncode
+    return not subprocess.run(
+        [sys.executable, "-c", "import atheris"], capture_output=True, check=False
+    ).returncode
 
 
 def main() -> None:
@@ -246,7 +270,9 @@ def main() -> None:
     print(f"with {'atheris' if fuzz is guided else 'hypothesis, because atheris is not installed'}")
     for target in asked.only or TARGETS:
         tried, found = fuzz(target, asked.seconds)
-        rows.append([target, f"{tried:,}", str(asked.seconds), "nothing" if not found else "SOMETHING"])
+        rows.append(
+            [target, f"{tried:,}", str(asked.seconds), "nothing" if not found else "SOMETHING"]
+        )
         if found:
             print(json.dumps({target: found})[:6000].replace("\\n", "\n"))
         outcome.judge(Bar(f"{target}: findings", float(bool(found)), 0, ""))

@@ -89,7 +89,13 @@ class Outcome:
     def finish(self, *, check: bool) -> NoReturn:
         """Print the verdict and leave: 1 with `check` when a bar is missed, otherwise 0."""
         rows = [
-            [b.name, number(b.measured), (">= " if b.at_least else "<= ") + number(b.limit), b.unit, verdict(b)]
+            [
+                b.name,
+                number(b.measured),
+                (">= " if b.at_least else "<= ") + number(b.limit),
+                b.unit,
+                verdict(b),
+            ]
             for b in self.bars
         ]
         print(table("bars", ["what", "measured", "bar", "unit", ""], rows))
@@ -117,20 +123,30 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     """An aligned Markdown table: readable in a terminal, and ready to be pasted into docs/benchmarks.md."""
     columns = list(zip(head, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    words = [n == 0 or any(cell[:1].isalpha() for cell in column[1:]) for n, column in enumerate(columns)]
+    words = [
+        n == 0 or any(cell[:1].isalpha() for cell in column[1:]) for n, column in enumerate(columns)
+    ]
 
     def line(cells: Sequence[str]) -> str:
-        placed = [c.ljust(w) if word else c.rjust(w) for c, w, word in zip(cells, widths, words, strict=True)]
+        placed = [
+            c.ljust(w) if word else c.rjust(w)
+            for c, w, word in zip(cells, widths, words, strict=True)
+        ]
         return "| " + " | ".join(placed) + " |"
 
-    rule = "| " + " | ".join("-" * w if word else "-" * (w - 1) + ":" for w, word in zip(widths, words, strict=True))
+    rule = "| " + " | ".join(
+        "-" * w if word else "-" * (w - 1) + ":" for w, word in zip(widths, words, strict=True)
+    )
     return "\n".join(["", f"### {title}", "", line(head), rule + " |", *map(line, rows), ""])
 
 
 def machine() -> str:
     """The machine and the versions that the figures belong to, in two lines."""
     lines = [f"{cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"]
-    lines.append(f"Python {platform.python_version()}, {git_version()}, " + ", ".join(map(package_version, PACKAGES)))
+    lines.append(
+        f"Python {platform.python_version()}, {git_version()}, "
+        + ", ".join(map(package_version, PACKAGES))
+    )
     lines.append(f"load at the start: {os.getloadavg()[0]:.1f}")
     return "\n".join(lines)
 
@@ -146,7 +162,9 @@ def cpu_model() -> str:
 
 
 def git_version() -> str:
-    return subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "--version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def package_version(name: str) -> str:
@@ -167,7 +185,12 @@ class Running:
         self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 - closed when it ends
         self._start = time.perf_counter()
         self._child = subprocess.Popen(
-            self.argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err
+            self.argv,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
         )
         self._ended: Sample | None = None
         self._waiting = threading.Thread(target=self._reap, daemon=True)
@@ -184,7 +207,9 @@ class Running:
         assert self._ended is not None
         code = self._child.returncode
         if expect is not None and code != expect:
-            raise ChildFailed(f"{' '.join(self.argv)} -> {code}\n{self._ended.out[-2000:]}{self._ended.err[-4000:]}")
+            raise ChildFailed(
+                f"{' '.join(self.argv)} -> {code}\n{self._ended.out[-2000:]}{self._ended.err[-4000:]}"
+            )
         return self._ended
 
     def _reap(self) -> None:
@@ -196,10 +221,14 @@ class Running:
             file.seek(0)
             printed.append(file.read().decode(errors="replace"))
             file.close()
-        self._ended = Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *printed)
+        self._ended = Sample(
+            wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *printed
+        )
 
 
-def run(argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, expect: int | None = 0) -> Sample:
+def run(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, expect: int | None = 0
+) -> Sample:
     """Run one program to its end. Raises ChildFailed for an exit code other than `expect` (None: any will do)."""
     return Running(argv, cwd, env).wait(expect)
 
@@ -256,7 +285,11 @@ class World:
 
     def lesson(self, repo: Path, *args: str) -> Sample:
         """Run `lesson --repo REPO …` as the installed program does."""
-        return run([*program("lesson", "interfaces.lesson"), "--repo", str(repo), *args], self.folder, self.env)
+        return run(
+            [*program("lesson", "interfaces.lesson"), "--repo", str(repo), *args],
+            self.folder,
+            self.env,
+        )
 
     def start(self, *args: str) -> Running:
         """Start `ai-lessons` and do not wait."""
@@ -288,7 +321,11 @@ def program(name: str = "ai-lessons", module: str = "__main__") -> list[str]:
     script = Path(sys.executable).with_name(name)
     if script.exists():
         return [str(script)]
-    return [sys.executable, "-c", f"import sys; from ai_lessons.{module} import main; sys.exit(main())"]
+    return [
+        sys.executable,
+        "-c",
+        f"import sys; from ai_lessons.{module} import main; sys.exit(main())",
+    ]
 
 
 @contextmanager
@@ -298,9 +335,18 @@ def world(keep: Path | None = None) -> Iterator[World]:
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     (home / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "AI_LESSONS_", "XDG_", "PYTHON"))}
+    env = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("GIT_", "AI_LESSONS_", "XDG_", "PYTHON"))
+    }
     env |= {"AI_LESSONS_WARM": "0"}  # every command pays for itself
-    env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_COLOR": "1"}
+    env |= {
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "NO_COLOR": "1",
+    }
     env |= {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     try:
         yield World(folder, env)
@@ -317,7 +363,9 @@ def arguments(description: str) -> argparse.ArgumentParser:
         type=lambda said: Path(said).resolve(),
         help="folder with the data sets (docs/benchmarks.md); else made up",
     )
-    parser.add_argument("--work", type=Path, help="keep repositories and caches here and use them again")
+    parser.add_argument(
+        "--work", type=Path, help="keep repositories and caches here and use them again"
+    )
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
     return parser
 

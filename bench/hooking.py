@@ -20,11 +20,18 @@ ENTRIES, WITH_GLOBS = 10_000, 500
 PROGRAM = "tool-with-lessons"
 EVENTS: dict[str, dict[str, object]] = {
     "session begins": {"hook_event_name": "SessionStart", "source": "startup"},
-    "edit, nothing applies": {"tool_name": "Edit", "tool_input": {"file_path": "src/elsewhere.txt"}},
+    "edit, nothing applies": {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "src/elsewhere.txt"},
+    },
     "edit, entries apply": {"tool_name": "Edit", "tool_input": {"file_path": "src/app.py"}},
     "command, nothing known": {"tool_name": "Bash", "tool_input": {"command": "make all"}},
     "command, lessons known": {"tool_name": "Bash", "tool_input": {"command": f"{PROGRAM} --all"}},
-    "command succeeded": {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}},
+    "command succeeded": {
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make"},
+    },
     "end of a turn": {"hook_event_name": "Stop"},
 }
 
@@ -57,9 +64,18 @@ def hear(home: World, repo: Path, event: dict[str, object]) -> str:
     given = json.dumps({"cwd": str(home.folder)} | event)
     env = {**home.env, "AI_LESSONS_REPO": str(repo)}
     done = subprocess.run(
-        [*program(), "admin", "agent-hook"], input=given, capture_output=True, text=True, env=env, check=True
+        [*program(), "admin", "agent-hook"],
+        input=given,
+        capture_output=True,
+        text=True,
+        env=env,
+        check=True,
     )
-    return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+    return (
+        str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+        if done.stdout
+        else ""
+    )
 
 
 def repository(home: World) -> Path:
@@ -79,13 +95,18 @@ def repository(home: World) -> Path:
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
-            text.replace("from: ai\n", f"from: ai\n{command}applies_to:\n  - {json.dumps(about)}\n"), encoding="utf-8"
+            text.replace(
+                "from: ai\n", f"from: ai\n{command}applies_to:\n  - {json.dumps(about)}\n"
+            ),
+            encoding="utf-8",
         )
     (root / ".ai-lessons").mkdir()
     home.git(root, "init", "-q")
     home.git(root, "add", "-A")
     home.git(root, "commit", "-qm", "Lessons for a bench")
     rule = ["--title", "Read first", "--rationale", "It helps", "--applies-to", "src/*.py"]
-    handle = json.loads(home.ours(root, "--json", "contribute", "suggest-rule", *rule).out)["handle"]
+    handle = json.loads(home.ours(root, "--json", "contribute", "suggest-rule", *rule).out)[
+        "handle"
+    ]
     home.ours(root, "admin", "approve-rule", handle, "--yes")
     return root

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Json: TypeAlias = dict[str, Any]
-    Step: TypeAlias = str | tuple[str, Json]  # a command, or a tool of our server with its arguments
+    Step: TypeAlias = (
+        str | tuple[str, Json]
+    )  # a command, or a tool of our server with its arguments
 
 SAID = "fatal: The current branch {} has no upstream branch."
-RIGHT, WRONG = "Set the upstream once: `git push -u origin HEAD`.", "Push with force: `git push --force`."
+RIGHT, WRONG = (
+    "Set the upstream once: `git push -u origin HEAD`.",
+    "Push with force: `git push --force`.",
+)
 LESSON = "{}\n\n~~~\n$ git push\n" + SAID.format("cart") + "\n~~~\n"
 ASKED_FOR = "The rollers turn at 8317 rounds a minute."
 FAILS, WORKS = "git -C shop status", "git status"
@@ -56,11 +61,25 @@ def claude(n: int, step: Step | None) -> Call:
         block = {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
     usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": "msg", "type": "message", "role": "assistant", "model": "played", "content": [], "usage": usage}
+    message = {
+        "id": "msg",
+        "type": "message",
+        "role": "assistant",
+        "model": "played",
+        "content": [],
+        "usage": usage,
+    }
     stop = {"stop_reason": "end_turn" if step is None else "tool_use", "stop_sequence": None}
     return events(
-        {"type": "message_start", "message": message | {"stop_reason": None, "stop_sequence": None}},
-        {"type": "content_block_start", "index": 0, "content_block": block | ({"text": ""} if step is None else {})},
+        {
+            "type": "message_start",
+            "message": message | {"stop_reason": None, "stop_sequence": None},
+        },
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": block | ({"text": ""} if step is None else {}),
+        },
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": stop, "usage": usage},
@@ -70,16 +89,28 @@ def claude(n: int, step: Step | None) -> Call:
 
 def codex(n: int, step: Step | None) -> Call:
     """The Responses API of OpenAI, by a model that writes scripts which call tools."""
-    item: Json = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+    item: Json = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Done."}],
+    }
     if step is not None:
         run = f"exec_command({json.dumps({'cmd': step})})" if isinstance(step, str) else ""
-        ask = f"mcp__ai_lessons__{step[0]}({json.dumps(step[1])})" if not isinstance(step, str) else ""
+        ask = (
+            f"mcp__ai_lessons__{step[0]}({json.dumps(step[1])})"
+            if not isinstance(step, str)
+            else ""
+        )
         item = {"type": "custom_tool_call", "name": "exec", "call_id": f"call_{n}"}
         item["input"] = f"const r = await tools.{run or ask}; text({'r.output' if run else 'r'});"
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     return events(
         {"type": "response.created", "response": {"id": f"resp_{n}"}},
-        {"type": "response.output_item.done", "output_index": 0, "item": item | {"id": f"item_{n}"}},
+        {
+            "type": "response.output_item.done",
+            "output_index": 0,
+            "item": item | {"id": f"item_{n}"},
+        },
         {"type": "response.completed", "response": {"id": f"resp_{n}", "usage": usage}},
     )
 
@@ -92,7 +123,9 @@ def gemini(_: int, step: Step | None) -> Call:
     elif step is not None:
         part = {"functionCall": {"name": f"mcp_ai-lessons_{step[0]}", "args": step[1]}}
     answer = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    return Call(f"data: {json.dumps({'candidates': [answer], 'usageMetadata': {'totalTokenCount': 2}})}\r\n\r\n")
+    return Call(
+        f"data: {json.dumps({'candidates': [answer], 'usageMetadata': {'totalTokenCount': 2}})}\r\n\r\n"
+    )
 
 
 def events(*rows: Json) -> Call:
@@ -191,19 +224,37 @@ class Place(NamedTuple):
 
     def session(self, prompt: str, *steps: Step) -> list[str]:
         """What the host sent to the model in one session: each request as text."""
-        handler = type("Handler", (Model,), {"asked": [], "steps": steps, "speak": staticmethod(self.host.speak)})
+        handler = type(
+            "Handler",
+            (Model,),
+            {"asked": [], "steps": steps, "speak": staticmethod(self.host.speak)},
+        )
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}"
-        argv = [self.program, *(part.replace("{url}", url).replace("{prompt}", prompt) for part in self.host.argv)]
-        env = {**self.home.env, **{key: value.replace("{url}", url) for key, value in self.host.env.items()}}
+        argv = [
+            self.program,
+            *(part.replace("{url}", url).replace("{prompt}", prompt) for part in self.host.argv),
+        ]
+        env = {
+            **self.home.env,
+            **{key: value.replace("{url}", url) for key, value in self.host.env.items()},
+        }
         done = subprocess.run(
-            argv, cwd=self.code, env=env, capture_output=True, check=False, timeout=SECONDS, stdin=subprocess.DEVNULL
+            argv,
+            cwd=self.code,
+            env=env,
+            capture_output=True,
+            check=False,
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
         )
         server.shutdown()
         asked: list[Json] = handler.asked  # type: ignore[attr-defined]
         if len(asked) <= len(steps):
-            print(f"  {self.host.id} ended after {len(asked)} requests: {done.stderr.decode()[-1000:]}")
+            print(
+                f"  {self.host.id} ended after {len(asked)} requests: {done.stderr.decode()[-1000:]}"
+            )
         return [json.dumps(body, ensure_ascii=False) for body in asked]
 
     def branch(self, name: str) -> None:
@@ -212,12 +263,24 @@ class Place(NamedTuple):
 
     def add(self, title: str, content: str) -> str:
         """The handle of a new lesson."""
-        words = ["contribute", "add-lesson", "--title", title, "--project", "git", "--content", content, "--json"]
+        words = [
+            "contribute",
+            "add-lesson",
+            "--title",
+            title,
+            "--project",
+            "git",
+            "--content",
+            content,
+            "--json",
+        ]
         return str(json.loads(self.home.ours(self.repo, *words).out)["handle"])
 
     def usage(self, handle: str) -> Json:
         """How an entry has done."""
-        usage: Json = json.loads(self.home.ours(self.repo, "recall", "show", handle, "--json").out)["usage"]
+        usage: Json = json.loads(self.home.ours(self.repo, "recall", "show", handle, "--json").out)[
+            "usage"
+        ]
         return usage
 
 
@@ -229,7 +292,9 @@ def place(cold: World, name: str, host: Host, program: str) -> Place:
     shutil.copy(cold.folder / "home/.gitconfig", home)
     for file, text in host.files.items():
         (home / host.folder / file).write_text(text, encoding="utf-8")
-    made = World(folder, {**cold.env, "HOME": str(home), "XDG_CACHE_HOME": str(cold.folder / "home/.cache")})
+    made = World(
+        folder, {**cold.env, "HOME": str(home), "XDG_CACHE_HOME": str(cold.folder / "home/.cache")}
+    )
     made.git(folder, "init", "-q", "--bare", str(remote))
     made.git(folder, "init", "-q", "-b", "till", str(code))
     made.git(code, "remote", "add", "origin", str(remote))
@@ -242,12 +307,25 @@ def place(cold: World, name: str, host: Host, program: str) -> Place:
 
 def helps(at: Place, outcome: Outcome) -> None:
     """A lesson that helps after the failure is told and credited; an entry that is asked for comes with its text."""
-    right, other = at.add("A new branch has no upstream", LESSON.format(RIGHT)), at.add("The press", ASKED_FOR)
+    right, other = (
+        at.add("A new branch has no upstream", LESSON.format(RIGHT)),
+        at.add("The press", ASKED_FOR),
+    )
     asked = (
-        at.session("Push this branch", "git push", "git push -u origin HEAD", ("get_resource", {"resource_id": other}))
+        at.session(
+            "Push this branch",
+            "git push",
+            "git push -u origin HEAD",
+            ("get_resource", {"resource_id": other}),
+        )
         + [""] * 4
     )
-    judge(outcome, at, "what helps is in the context after the failure", right in asked[1] and RIGHT[:20] in asked[1])
+    judge(
+        outcome,
+        at,
+        "what helps is in the context after the failure",
+        right in asked[1] and RIGHT[:20] in asked[1],
+    )
     judge(outcome, at, "sessions seen in which it helped", at.usage(right)["seen_helpful"])
     judge(outcome, at, "the text of get_resource reaches the model", ASKED_FOR in asked[3])
 
@@ -261,12 +339,19 @@ def kept(at: Place, outcome: Outcome) -> None:
     print(f"  {at.host.id} kept: {[entry['title'] for entry in listed] or done.err.strip()[-300:]}")
     asked = [*at.session("What is the state?", FAILS, WORKS), "", ""]
     handles = [str(entry["handle"]) for entry in listed if entry["handle"] in asked[1]]
-    told = json.loads(at.home.ours(at.repo, "recall", "why-told", "--json", expect=None).out or "[]")
+    told = json.loads(
+        at.home.ours(at.repo, "recall", "why-told", "--json", expect=None).out or "[]"
+    )
     moments = {row["moment"] for row in told if row["handle"] in handles}
     print(f"  {at.host.id} told: {handles} {sorted(moments)}")
     before = "before-tool" in moments
     when = "told before the command" if at.host.before else "told with the command's result"
-    judge(outcome, at, f"a lesson kept from sessions is {when}", bool(handles) and (before or not at.host.before))
+    judge(
+        outcome,
+        at,
+        f"a lesson kept from sessions is {when}",
+        bool(handles) and (before or not at.host.before),
+    )
 
 
 def falls(at: Place, outcome: Outcome) -> None:
@@ -278,25 +363,43 @@ def falls(at: Place, outcome: Outcome) -> None:
         at.session("Push this branch", "git push", "git push --force", "git push -u origin HEAD")
     usage = at.usage(wrong)
     print(f"  {at.host.id} wrong lesson: {start} -> {json.dumps(usage)}")
-    judge(outcome, at, "a wrong lesson stands lower after five sessions", usage["confidence"] < start)
+    judge(
+        outcome, at, "a wrong lesson stands lower after five sessions", usage["confidence"] < start
+    )
 
 
 def checks(at: Place, outcome: Outcome) -> None:
     """An edit that breaks a rule is told so with its line; a rule that refuses edits keeps the file as it was."""
     if at.host.id != "claude-code":
         return
-    words = ["contribute", "suggest-rule", "--title", "Give a timeout", "--rationale", "It hangs", "--check", CHECK]
+    words = [
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Give a timeout",
+        "--rationale",
+        "It hangs",
+        "--check",
+        CHECK,
+    ]
     handle = str(json.loads(at.home.ours(at.repo, *words, "--json").out)["handle"])
     at.home.ours(at.repo, "admin", "approve-rule", handle, "--yes")
     file = at.code / "pay.py"
     asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
     says = f"this edit breaks {handle} at line 2"
     judge(outcome, at, "an edit that breaks a rule is told so", says in asked[1] and file.exists())
-    change = json.loads(at.home.ours(at.repo, "contribute", "update", handle, "--check", DENY, "--json").out)
+    change = json.loads(
+        at.home.ours(at.repo, "contribute", "update", handle, "--check", DENY, "--json").out
+    )
     at.home.ours(at.repo, "admin", "approve-rule", change["proposed_on"], "--yes")
     file.unlink(missing_ok=True)
     asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
-    judge(outcome, at, "an edit is refused where the rule says so", says in asked[1] and not file.exists())
+    judge(
+        outcome,
+        at,
+        "an edit is refused where the rule says so",
+        says in asked[1] and not file.exists(),
+    )
 
 
 def judge(outcome: Outcome, at: Place, what: str, measured: float) -> None:

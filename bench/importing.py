@@ -15,7 +15,17 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from bench import corpora
-from bench.harness import Bar, ChildFailed, Outcome, Running, Sample, World, forget_vectors, number, table
+from bench.harness import (
+    Bar,
+    ChildFailed,
+    Outcome,
+    Running,
+    Sample,
+    World,
+    forget_vectors,
+    number,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,19 +74,44 @@ def fresh_repository(home: World, name: str) -> Path:
 def importing(home: World, outcome: Outcome, rounds: int, data: Path | None) -> None:
     folder = source_folder(home, data)
     imports = [import_once(home, folder) for _ in range(rounds)]
-    head = ["run", "committed", "import ends", "search prints it", "import CPU", "search CPU", "commits"]
+    head = [
+        "run",
+        "committed",
+        "import ends",
+        "search prints it",
+        "import CPU",
+        "search CPU",
+        "commits",
+    ]
     rows = [
-        [str(n), *map(number, (i.committed, i.finished, i.searchable, i.cpu, i.search_cpu)), str(i.commits)]
+        [
+            str(n),
+            *map(number, (i.committed, i.finished, i.searchable, i.cpu, i.search_cpu)),
+            str(i.commits),
+        ]
         for n, i in enumerate(imports, 1)
     ]
-    print(table(f"import of {PAGES:,} pages, two programs (seconds, wall from its start; CPU)", head, rows))
+    print(
+        table(
+            f"import of {PAGES:,} pages, two programs (seconds, wall from its start; CPU)",
+            head,
+            rows,
+        )
+    )
     inside = [from_inside(home, folder) for _ in range(rounds)]
     rows = [[str(n), *(number(i[what]) for what in INSIDE)] for n, i in enumerate(inside, 1)]
     print(table("the same in one open library, LanceDB loaded (seconds)", ["run", *INSIDE], rows))
     for note in dict.fromkeys(note for i in imports for note in i.notes):
         print(f"the answer said: {note}")
     both = median(i.cpu + i.search_cpu for i in imports)
-    outcome.judge(Bar(f"{PAGES:,} pages searchable by text, CPU of import and first search", both, SEARCHABLE_BAR, "s"))
+    outcome.judge(
+        Bar(
+            f"{PAGES:,} pages searchable by text, CPU of import and first search",
+            both,
+            SEARCHABLE_BAR,
+            "s",
+        )
+    )
     outcome.judge(Bar("commits of one import", max(i.commits for i in imports), 1, "commits"))
 
 
@@ -87,18 +122,24 @@ def import_once(home: World, folder: Path) -> Import:
     child = home.start("--repo", str(repo), "contribute", "add-resource", "--type", "doc", "--path", str(folder),
                        "--recursive", "--project", "pages")  # fmt: skip
     committed = moment(child, lambda: head_of(repo) != head)
-    search = moment_found(child, lambda: home.ours(repo, "--json", "recall", "search", WORD, "--limit", "3"))
+    search = moment_found(
+        child, lambda: home.ours(repo, "--json", "recall", "search", WORD, "--limit", "3")
+    )
     searchable, whole = child.age, child.wait()
     notes = json.loads(search.out)["notes"]
     made = commits(home, repo) - before
-    return Import(committed, searchable, whole.wall, whole.cpu, whole.peak, made, search.cpu, tuple(notes))
+    return Import(
+        committed, searchable, whole.wall, whole.cpu, whole.peak, made, search.cpu, tuple(notes)
+    )
 
 
 def from_inside(home: World, folder: Path) -> dict[str, float]:
     """What the import and the first search after it cost a library that is open, as a server's is."""
     repo = fresh_repository(home, "imported-inside")
     forget_vectors(home)
-    told: dict[str, float] = json.loads(home.python("-m", "bench.inside", "import", str(repo), str(folder), WORD).out)
+    told: dict[str, float] = json.loads(
+        home.python("-m", "bench.inside", "import", str(repo), str(folder), WORD).out
+    )
     return told
 
 

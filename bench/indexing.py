@@ -35,7 +35,17 @@ def whole_run(home: World, outcome: Outcome, data: Path | None) -> Path:
     """Import, then index from nothing; gives back the repository with its index complete."""
     folder = source_folder(home, data, PAGES)
     repo = fresh_repository(home, "indexed")
-    add = ["contribute", "add-resource", "--type", "doc", "--path", str(folder), "--recursive", "--project", "pages"]
+    add = [
+        "contribute",
+        "add-resource",
+        "--type",
+        "doc",
+        "--path",
+        str(folder),
+        "--recursive",
+        "--project",
+        "pages",
+    ]
     steps = {"import": home.ours(repo, *add)}
     forget_vectors(home)
     steps["reindex --full, everything embedded"] = home.ours(repo, "admin", "reindex", "--full")
@@ -43,7 +53,9 @@ def whole_run(home: World, outcome: Outcome, data: Path | None) -> Path:
     steps["first search after it"] = home.ours(repo, "recall", "search", "how to list files")
     rows = [[name, number(s.wall), number(s.cpu), number(s.peak)] for name, s in steps.items()]
     print(table(f"index of {PAGES:,} pages", ["step", "wall s", "CPU s", "peak MB"], rows))
-    outcome.judge(Bar("peak memory of an index run", max(s.peak for s in steps.values()), MEMORY_BAR, "MB"))
+    outcome.judge(
+        Bar("peak memory of an index run", max(s.peak for s in steps.values()), MEMORY_BAR, "MB")
+    )
     return repo
 
 
@@ -68,11 +80,15 @@ def edits(home: World, outcome: Outcome, repo: Path, rounds: int) -> None:
         ["difference, median of the rounds", ms(median(more)), "-", "-"],
     ]
     print(table("one edited file", ["search", "CPU ms", "wall ms", "peak MB"], rows))
-    outcome.judge(Bar("one edited file, on top of an unchanged search, CPU", median(more), EDIT_BAR, "s"))
+    outcome.judge(
+        Bar("one edited file, on top of an unchanged search, CPU", median(more), EDIT_BAR, "s")
+    )
 
 
 def must_be_found(sample: Sample, word: str) -> None:
     """The edit must be in the answer, or its time means nothing."""
     hits = json.loads(sample.out)["docs"]
     if word not in json.dumps(hits):
-        raise ChildFailed(f"{word} was edited in, but the answer shows {[hit['path'] for hit in hits]}")
+        raise ChildFailed(
+            f"{word} was edited in, but the answer shows {[hit['path'] for hit in hits]}"
+        )

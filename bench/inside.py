@@ -34,7 +34,9 @@ def provide_model(user_cache: Path, cache_dir: Path) -> Path:
     here = find(cache_dir)
     if here is None:
         there = pull(user_cache)
-        shutil.copytree(there.path, cache_dir / there.path.relative_to(user_cache), dirs_exist_ok=True)
+        shutil.copytree(
+            there.path, cache_dir / there.path.relative_to(user_cache), dirs_exist_ok=True
+        )
         here = find(cache_dir)
     if here is None:
         raise SystemExit(f"the model was fetched, but is not found in {cache_dir}")
@@ -57,7 +59,9 @@ def importing(library: Library, folder: str, word: str) -> dict[str, float]:
     """Seconds of importing a folder of docs and of the first search after it; the search must find the word."""
     search.search(library, Query("load everything that a search needs"))
     marks = [(time.perf_counter(), time.process_time())]
-    resources.add_resources(library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True))
+    resources.add_resources(
+        library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True)
+    )
     marks.append((time.perf_counter(), time.process_time()))
     answer = search.search(library, Query(word, limit=3))
     marks.append((time.perf_counter(), time.process_time()))

@@ -103,7 +103,9 @@ def acts_of(files: Sequence[Path]) -> Iterator[Act]:
                 may_end = False  # the person interrupted: no hook at the end is asked
                 continue
             else:
-                yield from _call(step.sort, step.text, at, records[step.line], record, transcript.first_cwd)
+                yield from _call(
+                    step.sort, step.text, at, records[step.line], record, transcript.first_cwd
+                )
             may_end = True
     yield Act(at, stop=True)
 
@@ -137,7 +139,9 @@ def _result(record: Row) -> tuple[str, bool]:
     content = record["message"]["content"]
     for part in content if isinstance(content, list) else []:
         if part.get("type") == "tool_result":
-            return json.dumps(part.get("content"), ensure_ascii=False).replace("\\n", "\n"), bool(part.get("is_error"))
+            return json.dumps(part.get("content"), ensure_ascii=False).replace("\\n", "\n"), bool(
+                part.get("is_error")
+            )
     return "", False
 
 
@@ -149,7 +153,9 @@ def _edit(path: str, given: Row, result: Any) -> Edit:
         return Edit(path, before, given["content"])
     changes = given.get("edits") or [given]
     if not before:
-        parts = [[change.get(key) or "" for change in changes] for key in ("old_string", "new_string")]
+        parts = [
+            [change.get(key) or "" for change in changes] for key in ("old_string", "new_string")
+        ]
         return Edit(path, "\n".join(parts[0]), "\n".join(parts[1]))
     after = before
     for change in changes:
@@ -172,7 +178,9 @@ class Kept:
     def __init__(self, rules: Mapping[str, tuple[AnyCheck, ...]], since: Mapping[str, str]) -> None:
         self._rules, self._since = rules, since
         self.in_scope, self.allowed, self.broken = set[str](), set[str](), dict[str, Breach]()
-        self.not_done = set[str]()  # rules that what was done breaks, as it stood at the last end of a turn
+        self.not_done = set[
+            str
+        ]()  # rules that what was done breaks, as it stood at the last end of a turn
         self._said, self._edits, self._ran = list[str](), dict[str, float](), list[Succeeded]()
 
     def play(self, acts: Iterable[Act]) -> None:
@@ -283,7 +291,15 @@ class Tally(NamedTuple):
     asked: int
 
 
-HEAD = ("in scope", "broken", "violated", "of them seen", "without a label", "of them done later", "asked for")
+HEAD = (
+    "in scope",
+    "broken",
+    "violated",
+    "of them seen",
+    "without a label",
+    "of them done later",
+    "asked for",
+)
 
 
 def tally(name: str, labelled: Collection[str], played: Mapping[str, Kept], *, show: bool) -> Tally:
@@ -325,14 +341,22 @@ def report(
         lines.append([f"{len(tallies)} together", forms, *map(str, _sums(tallies))])
     every, sums = sum(map(len, violated.values())), _sums(chain(*by_form.values()))
     lines.append(["all", "", *map(str, sums)])
-    print(table(f"{len(rules)} decisions with a check, {len(played)} sessions", ["decision", "check of", *HEAD], lines))
+    print(
+        table(
+            f"{len(rules)} decisions with a check, {len(played)} sessions",
+            ["decision", "check of", *HEAD],
+            lines,
+        )
+    )
     linted = 0
     for name in LINTED:
         for session in violated.get(name, ()):
             kept = played.get(session)
             linted += bool(kept and name not in kept.broken and "d029" in kept.broken)
     print(f"stopped by the decision's own check: {sums.seen} of {every} violated pairs")
-    print(f"and where the check of d029 held the end until the linter ran, which finds them: {linted}")
+    print(
+        f"and where the check of d029 held the end until the linter ran, which finds them: {linted}"
+    )
     return sums.seen, every
 
 

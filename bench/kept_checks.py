@@ -23,7 +23,9 @@ def text(regex: str, bad: str, good: str, files: str | list[str] = GO, unless: s
     return fields | ({"unless": unless} if unless else {})
 
 
-def code(pattern: str, bad: str, good: str, files: str | list[str] = GO, unless: str = "") -> Fields:
+def code(
+    pattern: str, bad: str, good: str, files: str | list[str] = GO, unless: str = ""
+) -> Fields:
     """A check of the syntax of code that is written."""
     fields: Fields = {"files": files, "pattern": pattern, "bad": bad, "good": good}
     return fields | ({"unless": unless} if unless else {})
@@ -37,7 +39,13 @@ def command(names: str | list[str], bad: str, good: str, **more: str) -> Fields:
 def done(changed: str | list[str], unless_changed: str | list[str], bad: str, good: str) -> Fields:
     """A check of which files changed together."""
     both = [bad, good]
-    return {"changed": changed, "unless_changed": unless_changed, "bad": bad, "good": both, "enforce": "ask"}
+    return {
+        "changed": changed,
+        "unless_changed": unless_changed,
+        "bad": bad,
+        "good": both,
+        "enforce": "ask",
+    }
 
 
 def ran(changed: str, *commands: str) -> Fields:

@@ -39,7 +39,9 @@ from bench.harness import Bar, Outcome, World, arguments, machine, program, tabl
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-STEPS = frozenset(("open", "os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "subprocess.Popen"))
+STEPS = frozenset(
+    ("open", "os.rename", "os.link", "os.remove", "os.rmdir", "os.mkdir", "subprocess.Popen")
+)
 """Audit events that count as steps (see sys.audit); writes go to files that were opened, so they lie in between."""
 
 DOCS = 12
@@ -59,11 +61,16 @@ class Place:
     def library(self) -> Library:
         """Opened anew, as the next command would."""
         folder = self.root.parent
-        return Library(self.root, Options(folder / "cache", folder / "state", folder / "config", folder, offline=True))
+        return Library(
+            self.root,
+            Options(folder / "cache", folder / "state", folder / "config", folder, offline=True),
+        )
 
     def git(self, *args: str) -> subprocess.CompletedProcess[str]:
         """One command of the user's."""
-        return subprocess.run(["git", *args], cwd=self.root, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["git", *args], cwd=self.root, capture_output=True, text=True, check=False
+        )
 
 
 def made(folder: Path) -> Place:
@@ -95,14 +102,18 @@ def bring(place: Place) -> Callable[[Library], None]:
     for n in range(DOCS):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\nText {place.count}.\n", encoding="utf-8")
     draft = ResourceDraft(Kind.DOC, [str(folder)], project=f"q{place.count}", recursive=True)
-    return lambda library: say(*(one.path for one in resources.add_resources(library, draft).written))
+    return lambda library: say(
+        *(one.path for one in resources.add_resources(library, draft).written)
+    )
 
 
 def approve(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
         waiting = review.pending_rules(library)
         if not waiting:
-            proposals.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
+            proposals.suggest_rule(
+                library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n")
+            )
             waiting = review.pending_rules(library)
     branch = waiting[0].branch
     return lambda library: say(review.approve_rule(library, branch).path)
@@ -158,7 +169,14 @@ def _all(fd: int) -> bytes:
         return file.read()
 
 
-def _child(place: Place, job: Callable[[Library], None], at: int, how: signal.Signals, steps: int, said: int) -> None:
+def _child(
+    place: Place,
+    job: Callable[[Library], None],
+    at: int,
+    how: signal.Signals,
+    steps: int,
+    said: int,
+) -> None:
     """Never returns."""
     done = 0
     os.dup2(said, 3)
@@ -197,9 +215,15 @@ def after(place: Place) -> list[str]:
     wrong += [f"a lock is left: {lock}" for lock in locks(place.root)]
     in_head = set(place.git("ls-tree", "-r", "--name-only", "HEAD").stdout.splitlines())
     wrong += [
-        f"{path} ({job}) is not on disk" for path, job in place.accepted.items() if not (place.root / path).exists()
+        f"{path} ({job}) is not on disk"
+        for path, job in place.accepted.items()
+        if not (place.root / path).exists()
     ]
-    wrong += [f"{path} ({job}) is not in HEAD" for path, job in place.accepted.items() if path not in in_head]
+    wrong += [
+        f"{path} ({job}) is not in HEAD"
+        for path, job in place.accepted.items()
+        if path not in in_head
+    ]
     status = place.git("status", "--porcelain", "-uall").stdout
     if status:
         wrong.append("something half lies about: " + " ".join(status.split()))
@@ -211,12 +235,20 @@ def after(place: Place) -> list[str]:
 
 def at_once(place: Place, how: signal.Signals) -> list[str]:
     """What is wrong before the next command has run. After a kill nobody was there to tidy up."""
-    return [f"Ctrl-C left a lock: {lock}" for lock in locks(place.root)] if how is signal.SIGINT else []
+    return (
+        [f"Ctrl-C left a lock: {lock}" for lock in locks(place.root)]
+        if how is signal.SIGINT
+        else []
+    )
 
 
 def locks(root: Path) -> list[str]:
     """Lock files in git's folder that are not our own."""
-    return [str(p) for p in (root / ".git").rglob("*.lock") if "ai-lessons" not in p.relative_to(root / ".git").parts]
+    return [
+        str(p)
+        for p in (root / ".git").rglob("*.lock")
+        if "ai-lessons" not in p.relative_to(root / ".git").parts
+    ]
 
 
 def user(place: Place) -> list[str]:
@@ -229,7 +261,11 @@ def user(place: Place) -> list[str]:
 def catalog(place: Place) -> list[str]:
     """What is listed is what is there."""
     with place.library() as library:
-        listed = {summary.path for summary in entries.list_entries(library).entries if summary.kind is not Kind.RULE}
+        listed = {
+            summary.path
+            for summary in entries.list_entries(library).entries
+            if summary.kind is not Kind.RULE
+        }
         problems = [problem.message for problem in health.validate(library).problems]
     there = {
         path.relative_to(place.root).as_posix()
@@ -241,7 +277,9 @@ def catalog(place: Place) -> list[str]:
     return wrong + [f"validate: {problem}" for problem in problems]
 
 
-def steps(place: Place, name: str, kills: int, how: signal.Signals) -> Iterator[tuple[int, list[str]]]:
+def steps(
+    place: Place, name: str, kills: int, how: signal.Signals
+) -> Iterator[tuple[int, list[str]]]:
     """Kill `kills` times, spread over all steps of the job; each with what was wrong after it."""
     died, total = run(place, name, 0, how)
     assert not died
@@ -266,7 +304,9 @@ def harness(how: signal.Signals, folder: Path, wanted: dict[str, int]) -> None:
     print(json.dumps(told))
 
 
-def started(home: World, folder: Path, name: str, kills: int, how: signal.Signals) -> tuple[int, list[str]]:
+def started(
+    home: World, folder: Path, name: str, kills: int, how: signal.Signals
+) -> tuple[int, list[str]]:
     """Kill a program from outside at random moments of its run."""
     folder.mkdir()
     place, draw = made(folder), random.Random(7)
@@ -281,7 +321,11 @@ def started(home: World, folder: Path, name: str, kills: int, how: signal.Signal
     for n in range(kills):
         place.count += 1
         child = subprocess.Popen(
-            command, env=dict(home.env), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            command,
+            env=dict(home.env),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         time.sleep(draw.uniform(0.3, 1.1) * usual)
         with suppress(ProcessLookupError):
@@ -296,8 +340,12 @@ def started(home: World, folder: Path, name: str, kills: int, how: signal.Signal
 
 
 def main() -> None:
-    parser = arguments("Kill -9 at every step of writing commands: nothing accepted is lost, nothing is left behind.")
-    parser.add_argument("--kills", type=int, default=60, help="at most so many kills for each command")
+    parser = arguments(
+        "Kill -9 at every step of writing commands: nothing accepted is lost, nothing is left behind."
+    )
+    parser.add_argument(
+        "--kills", type=int, default=60, help="at most so many kills for each command"
+    )
     parser.add_argument("--only", choices=(*FORKED, *STARTED), action="append")
     parser.add_argument("--interrupt", action="store_true", help="Ctrl-C in place of kill -9")
     asked = parser.parse_args()
@@ -314,7 +362,9 @@ def main() -> None:
             told = json.loads(done.out.splitlines()[-1])
         for name in names:
             if name in STARTED:
-                kills, wrong = started(home, home.folder / name, name, max(10, asked.kills // 3), how)
+                kills, wrong = started(
+                    home, home.folder / name, name, max(10, asked.kills // 3), how
+                )
                 told[name] = {"kills": kills, "wrong": wrong}
         for name, result in told.items():
             lines = result["wrong"]

@@ -35,17 +35,26 @@ ENGLISH = "en-US"
 LANGUAGES = "en-US,de-DE,ru-RU,ar-MA,zh-CN,ja-JP,tldr_nl2bash"
 LINES, FORMS = 100, 60
 LINE_BAR, FORM_BAR = 0.97, 0.85
-AFFIX, KERNEL = 3, 4  # Letters by which two forms differ at an end at most, and that they have in common at least
+AFFIX, KERNEL = (
+    3,
+    4,
+)  # Letters by which two forms differ at an end at most, and that they have in common at least
 RARE = 4  # Pages that hold any form of a word at most, for it to tell one
-PREFIXING = re.compile("[\u0590-\u06ff]")  # Letters of scripts in which short words are written before others as one
+PREFIXING = re.compile(
+    "[\u0590-\u06ff]"
+)  # Letters of scripts in which short words are written before others as one
 
 
 def main() -> None:
     """Ask every set, print the table and judge the bars."""
     parser = arguments("How well pages are found in the languages that people write.")
-    parser.add_argument("--only", default=LANGUAGES, help="names of the folders, separated by commas")
+    parser.add_argument(
+        "--only", default=LANGUAGES, help="names of the folders, separated by commas"
+    )
     parser.add_argument("--pages", type=int, default=150, help="at most this many pages of each")
-    parser.add_argument("--text-alone", action="store_true", help="make no vectors, which takes most of the time")
+    parser.add_argument(
+        "--text-alone", action="store_true", help="make no vectors, which takes most of the time"
+    )
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("pages in several languages cannot be made up: give their folder with --data")
@@ -59,19 +68,36 @@ def main() -> None:
         english = {line for _, text in pages_of(asked.data / ENGLISH) for line in text.split("\n")}
         for name in filter(lambda name: (asked.data / name).is_dir(), asked.only.split(",")):
             pages = dict(list(pages_of(asked.data / name))[: asked.pages])
-            judged = questions(f"{name}-{len(pages)}", pages, english if name != ENGLISH else frozenset())
+            judged = questions(
+                f"{name}-{len(pages)}", pages, english if name != ENGLISH else frozenset()
+            )
             repo = repository(home, judged, chosen)
             figures = []
             for way in (without,) if asked.text_alone else (chosen, without):
                 with by_library(way)(repo) as ask:
-                    ranks = {query: _rank(judged, query, ask(text)) for query, text in judged.queries.items()}
+                    ranks = {
+                        query: _rank(judged, query, ask(text))
+                        for query, text in judged.queries.items()
+                    }
                 for kind, depth in (("line", 1), ("form", 5)):
                     those = [rank for query, rank in ranks.items() if query.startswith(kind)]
-                    figures.append(sum(rank <= depth for rank in those) / len(those) if those else None)
+                    figures.append(
+                        sum(rank <= depth for rank in those) / len(those) if those else None
+                    )
             rows.append([name, str(len(pages)), *map(number, figures)])
-            outcome.judge(Bar(f"lines of {name} that find their page first", figures[0], LINE_BAR, "", at_least=True))
+            outcome.judge(
+                Bar(
+                    f"lines of {name} that find their page first",
+                    figures[0],
+                    LINE_BAR,
+                    "",
+                    at_least=True,
+                )
+            )
             if figures[1] is not None:
-                outcome.judge(Bar(f"other forms in {name}", figures[1], FORM_BAR, "", at_least=True))
+                outcome.judge(
+                    Bar(f"other forms in {name}", figures[1], FORM_BAR, "", at_least=True)
+                )
     head = ["pages", "number", "lines", "forms", "lines, text alone", "forms, text alone"]
     print(table("languages", head[: len(rows[0])], rows))
     outcome.finish(check=asked.check)
@@ -79,14 +105,17 @@ def main() -> None:
 
 def _rank(judged: corpora.Judged, query: str, paths: list[str]) -> int:
     ranked = [document(judged, path) for path in paths]
-    return next((rank for rank, doc in enumerate(ranked, 1) if doc in judged.grades[query]), len(paths) + 99)
+    return next(
+        (rank for rank, doc in enumerate(ranked, 1) if doc in judged.grades[query]), len(paths) + 99
+    )
 
 
 def pages_of(folder: Path) -> Iterator[tuple[str, str]]:
     """Name and text of the pages of a folder, a line each paragraph."""
     if (folder / "corpus.jsonl").exists():
         yield from (
-            (name, f"# {title}\n\n{text}" if title else text) for name, title, text in corpora.judged(folder).documents
+            (name, f"# {title}\n\n{text}" if title else text)
+            for name, title, text in corpora.judged(folder).documents
         )
     for file in sorted(folder.glob("*.md")):
         yield file.stem, file.read_text(encoding="utf-8")
@@ -94,16 +123,26 @@ def pages_of(folder: Path) -> Iterator[tuple[str, str]]:
         text = file.read_text(encoding="utf-8")
         title = re.search(r"<title>(.*?)</title>", text, re.DOTALL)
         body = re.search(r'<div[^>]*class="section".*', text, re.DOTALL)
-        plain = re.sub(r"(?s)<(script|style|pre).*?</\1>|<ul class=\"docnav\">.*?</ul>", " ", body[0] if body else text)
+        plain = re.sub(
+            r"(?s)<(script|style|pre).*?</\1>|<ul class=\"docnav\">.*?</ul>",
+            " ",
+            body[0] if body else text,
+        )
         blocks = re.split(r"</?(?:p|div|li|h[1-6]|td|dt|dd|br)\b[^>]*>", plain)
         lines = (" ".join(unescape(re.sub(r"<[^>]+>", "", block)).split()) for block in blocks)
         heading = unescape(title[1]).strip() if title else file.stem
         yield file.stem, f"# {heading}\n\n" + "\n\n".join(line for line in lines if len(line) > 3)
 
 
-def questions(name: str, pages: dict[str, str], english: AbstractSet[str] = frozenset()) -> corpora.Judged:
+def questions(
+    name: str, pages: dict[str, str], english: AbstractSet[str] = frozenset()
+) -> corpora.Judged:
     """The pages with their lines and other forms as questions. No forms are taken from the lines in `english`."""
-    dice, queries, grades = random.Random(corpora.SEED), dict[str, str](), dict[str, dict[str, int]]()
+    dice, queries, grades = (
+        random.Random(corpora.SEED),
+        dict[str, str](),
+        dict[str, dict[str, int]](),
+    )
     lines = defaultdict(set)
     for page, text in pages.items():
         for line in text.split("\n")[1:]:
@@ -125,7 +164,9 @@ def questions(name: str, pages: dict[str, str], english: AbstractSet[str] = froz
                 holding[word].add(page)
     script = letters.most_common(1)[0][0] if letters else ""
     forms = _forms({word for word in holding if script_language(word) == script})
-    pages_of_forms = {word: set().union(*map(holding.__getitem__, (word, *forms[word]))) for word in [*forms]}
+    pages_of_forms = {
+        word: set().union(*map(holding.__getitem__, (word, *forms[word]))) for word in [*forms]
+    }
     order = list(pages)
     for page in dice.sample(order, len(order)):
         pairs = [
@@ -133,12 +174,19 @@ def questions(name: str, pages: dict[str, str], english: AbstractSet[str] = froz
             for word in sorted(forms)
             if page in holding[word] and word in translated and len(pages_of_forms[word]) <= RARE
             for other in forms[word]
-            if page not in holding[other] and other in translated and len(pages_of_forms[other]) <= RARE
+            if page not in holding[other]
+            and other in translated
+            and len(pages_of_forms[other]) <= RARE
         ]
         if len(pairs) >= 2 and len(grades) < LINES + FORMS:
             query = f"form{len(queries)}"
-            queries[query], grades[query] = " ".join(dice.sample(pairs, min(len(pairs), 3))), {page: 1}
-    return corpora.Judged(name, tuple((page, "", text) for page, text in pages.items()), queries, grades)
+            queries[query], grades[query] = (
+                " ".join(dice.sample(pairs, min(len(pairs), 3))),
+                {page: 1},
+            )
+    return corpora.Judged(
+        name, tuple((page, "", text) for page, text in pages.items()), queries, grades
+    )
 
 
 def _forms(words: set[str]) -> dict[str, list[str]]:
@@ -161,9 +209,17 @@ def _is_form(word: str, other: str) -> bool:
     starts = AFFIX + 1 if PREFIXING.match(word) else 1
     start = next((n for n in range(starts) if other[n : n + KERNEL] == word[:KERNEL]), None)
     if start is None:
-        return any(word[n : n + KERNEL] == other[:KERNEL] for n in range(1, starts)) and _is_form(other, word)
-    same = next((n for n, letter in enumerate(word) if other[start + n : start + n + 1] != letter), len(word))
-    return 3 * same >= 2 * max(len(word), len(other)) and max(len(word), len(other) - start) - same <= AFFIX
+        return any(word[n : n + KERNEL] == other[:KERNEL] for n in range(1, starts)) and _is_form(
+            other, word
+        )
+    same = next(
+        (n for n, letter in enumerate(word) if other[start + n : start + n + 1] != letter),
+        len(word),
+    )
+    return (
+        3 * same >= 2 * max(len(word), len(other))
+        and max(len(word), len(other) - start) - same <= AFFIX
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bench import corpora
-from bench.harness import Bar, Outcome, World, arguments, machine, percentiles, program, provide_model, table, world
+from bench.harness import (
+    Bar,
+    Outcome,
+    World,
+    arguments,
+    machine,
+    percentiles,
+    program,
+    provide_model,
+    table,
+    world,
+)
 from bench.starting import ms
 
 if TYPE_CHECKING:
@@ -83,7 +94,10 @@ def keystrokes(look: Look, dice: Random, questions: int) -> list[float]:
 
 def cpu_of(*pids: int) -> float:
     """The seconds of CPU that these processes took so far."""
-    stats = [Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split() for pid in pids]
+    stats = [
+        Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        for pid in pids
+    ]
     return sum(int(one[11]) + int(one[12]) for one in stats) / os.sysconf("SC_CLK_TCK")
 
 
@@ -106,7 +120,13 @@ def main() -> None:
                 before = cpu_of(look.pid, helper)
                 walls = job()
                 cpu = (cpu_of(look.pid, helper) - before) / len(walls)
-                rows.append([name, ms(cpu), *(percentiles(walls) if len(walls) > 1 else [ms(walls[0]), "-"])])
+                rows.append(
+                    [
+                        name,
+                        ms(cpu),
+                        *(percentiles(walls) if len(walls) > 1 else [ms(walls[0]), "-"]),
+                    ]
+                )
                 return walls
 
             rows = [["until it listens", ms(cpu_of(look.pid)), ms(look.ready), "-"]]
@@ -115,7 +135,10 @@ def main() -> None:
             for path in PAGES:
                 place = path.format(handle=handle)
                 measured(path, lambda: [look.get(place)[1] for _ in range(ROUNDS)])  # noqa: B023  # called at once
-            walls = measured("a keystroke of a search", lambda: keystrokes(look, Random(corpora.SEED), given.questions))
+            walls = measured(
+                "a keystroke of a search",
+                lambda: keystrokes(look, Random(corpora.SEED), given.questions),
+            )
         head = ["what", "CPU ms, with the helper", "wall p50 ms", "p95"]
         print(table(f"the page at {given.entries:,} entries, {len(walls)} keystrokes", head, rows))
         outcome.judge(Bar("first page", 1000 * first, FIRST_BAR, "ms"))

@@ -18,7 +18,17 @@ from statistics import median, quantiles
 from typing import IO, TYPE_CHECKING, Any
 
 from bench import corpora
-from bench.harness import Bar, Outcome, World, arguments, machine, number, provide_model, table, world
+from bench.harness import (
+    Bar,
+    Outcome,
+    World,
+    arguments,
+    machine,
+    number,
+    provide_model,
+    table,
+    world,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +63,9 @@ class Agent:
 
     def call(self, tool: str, **args: Any) -> dict[str, Any]:
         """One call of a tool; its data."""
-        found: dict[str, Any] = self.ask("tools/call", name=tool, arguments=args)["structuredContent"]
+        found: dict[str, Any] = self.ask("tools/call", name=tool, arguments=args)[
+            "structuredContent"
+        ]
         return found
 
     def greet(self) -> None:
@@ -75,14 +87,22 @@ class Agent:
     @property
     def cpu(self) -> float:
         """Seconds of CPU so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        )
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
 def served(home: World, repo: Path) -> Iterator[Agent]:
     """The program, started as a host starts it."""
-    argv = [sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()", "--repo", str(repo)]
+    argv = [
+        sys.executable,
+        "-c",
+        "from ai_lessons.interfaces.mcp import main; main()",
+        "--repo",
+        str(repo),
+    ]
     with subprocess.Popen(
         argv, cwd=home.folder, env=dict(home.env), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True,
@@ -131,15 +151,24 @@ def mixed(agent: Agent, count: int, dice: random.Random) -> None:
         if n % 3 == 0:
             agent.call("get_resource", resource_id=found["lessons"][0]["id"])
         if n % 3 == 1:
-            agent.call("context", project=dice.choice(corpora.PROJECTS), query=corpora.sentence(dice))
+            agent.call(
+                "context", project=dice.choice(corpora.PROJECTS), query=corpora.sentence(dice)
+            )
         if n % 10 == 0:
-            agent.call("add_lesson", title=corpora.sentence(dice), content=corpora.sentence(dice), project="bench")
+            agent.call(
+                "add_lesson",
+                title=corpora.sentence(dice),
+                content=corpora.sentence(dice),
+                project="bench",
+            )
 
 
 def main() -> None:
     """Run it all, print the figures and judge the bars."""
     parser = arguments("How long an agent waits for the MCP server, and what it costs to have one.")
-    parser.add_argument("--entries", type=int, default=10_000, help="lessons in the repository, one passage each")
+    parser.add_argument(
+        "--entries", type=int, default=10_000, help="lessons in the repository, one passage each"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="starts")
     asked = parser.parse_args()
     outcome = Outcome()
@@ -171,11 +200,19 @@ def main() -> None:
         [f"memory after {MIXED} more, MB", number(after), ""],
         [f"CPU of {IDLE:.0f} idle seconds, s", number(idle), ""],
     ]
-    print(table(f"MCP over stdio at {asked.entries:,} entries", ["what", "median", "worst (search: p95)"], rows))
+    print(
+        table(
+            f"MCP over stdio at {asked.entries:,} entries",
+            ["what", "median", "worst (search: p95)"],
+            rows,
+        )
+    )
     outcome.judge(Bar("start to tools/list", median(listed), START_BAR, "s"))
     outcome.judge(Bar("first search, with the model", median(first), FIRST_BAR, "s"))
     outcome.judge(Bar("later searches, p50", median(taken), LATER_BAR, "ms"))
-    outcome.judge(Bar(f"memory that {MIXED} rounds of calls add", max(after - before, 0.0), GROWTH_BAR, "MB"))
+    outcome.judge(
+        Bar(f"memory that {MIXED} rounds of calls add", max(after - before, 0.0), GROWTH_BAR, "MB")
+    )
     outcome.judge(Bar("CPU while idle", idle, IDLE_BAR, "s"))
     print(f"load at the end: {os.getloadavg()[0]:.1f}")
     outcome.finish(check=asked.check)

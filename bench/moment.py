@@ -61,7 +61,9 @@ def write_lessons(folder: Path, lessons: list[dict[str, str]]) -> None:
     for one in lessons:
         title = json.dumps(f"{one['_id']}: {one['text'].replace('`', '')}"[:150])
         text = f"{one['text']}\n\n{FENCE}\n$ {one['command']}\n{one['output']}\n{FENCE}\n"
-        (folder / f"{one['_id']}.md").write_text(f"---\nkind: lesson\ntitle: {title}\n---\n{text}", encoding="utf-8")
+        (folder / f"{one['_id']}.md").write_text(
+            f"---\nkind: lesson\ntitle: {title}\n---\n{text}", encoding="utf-8"
+        )
 
 
 def warm_up(home: World, repo: Path) -> None:
@@ -74,7 +76,10 @@ def warm_up(home: World, repo: Path) -> None:
 
 def failures(home: World, data: Path, outcome: Outcome) -> None:
     """Who is helped, and who is told what does not help."""
-    lessons, events = rows(data / "failures" / "lessons.jsonl"), rows(data / "failures" / "events.jsonl")
+    lessons, events = (
+        rows(data / "failures" / "lessons.jsonl"),
+        rows(data / "failures" / "events.jsonl"),
+    )
     repo = home.folder / "failures"
     home.program("admin", "init", str(repo))
     write_lessons(repo / "global/lessons/2026-01", lessons)
@@ -98,7 +103,9 @@ def failures(home: World, data: Path, outcome: Outcome) -> None:
                 "error": f"Exit code 1\n{one['output']}",
             }
             text = hooking.hear(place, repo, failed | about)
-            ids = [each["_id"] for each in lessons if re.search(rf"\b{re.escape(each['_id'])}: ", text)]
+            ids = [
+                each["_id"] for each in lessons if re.search(rf"\b{re.escape(each['_id'])}: ", text)
+            ]
             told += len(ids)
             right += one["lesson"] in ids
             helped += bool(one["lesson"]) and one["lesson"] in ids
@@ -106,11 +113,31 @@ def failures(home: World, data: Path, outcome: Outcome) -> None:
         known = sum(bool(one["lesson"]) for one in events)
         shares = [right / max(told, 1), helped / known, silent / (len(events) - known)]
         found.append([name, *map(number, shares)])
-        outcome.judge(Bar(f"told at a failure that is right, {name}", shares[0], RIGHT_BAR, "share", at_least=True))
         outcome.judge(
-            Bar(f"failures with a lesson that are helped, {name}", shares[1], HELPED_BAR, "share", at_least=True)
+            Bar(
+                f"told at a failure that is right, {name}",
+                shares[0],
+                RIGHT_BAR,
+                "share",
+                at_least=True,
+            )
         )
-    print(table(f"{len(events)} failures, {len(lessons)} lessons", ["", "told right", "helped", "silent"], found))
+        outcome.judge(
+            Bar(
+                f"failures with a lesson that are helped, {name}",
+                shares[1],
+                HELPED_BAR,
+                "share",
+                at_least=True,
+            )
+        )
+    print(
+        table(
+            f"{len(events)} failures, {len(lessons)} lessons",
+            ["", "told right", "helped", "silent"],
+            found,
+        )
+    )
     home.program("admin", "warm", "stop")
 
 
@@ -124,12 +151,23 @@ def latency(home: World, outcome: Outcome) -> None:
     found = [['python -c "import click"', *percentiles(click), *percentiles(click)]]
     for name, event in EVENTS.items():
         warm, cold = (
-            [one.wall for one in map(partial(hooking.hook, place, repo), [event] * TIMES)] for place in (home, alone)
+            [one.wall for one in map(partial(hooking.hook, place, repo), [event] * TIMES)]
+            for place in (home, alone)
         )
         found.append([name, *percentiles(warm), *percentiles(cold)])
-        outcome.judge(Bar(f"{name}, warm, wall p95", 1000 * quantiles(warm, n=20)[-1], WARM_BAR, "ms"))
-        outcome.judge(Bar(f"{name}, without the helper, wall p50", 1000 * median(cold), COLD_BAR, "ms"))
-    print(table(f"hooks, {hooking.ENTRIES:,} entries", ["event", "warm p50", "p95 ms", "alone p50", "p95 ms"], found))
+        outcome.judge(
+            Bar(f"{name}, warm, wall p95", 1000 * quantiles(warm, n=20)[-1], WARM_BAR, "ms")
+        )
+        outcome.judge(
+            Bar(f"{name}, without the helper, wall p50", 1000 * median(cold), COLD_BAR, "ms")
+        )
+    print(
+        table(
+            f"hooks, {hooking.ENTRIES:,} entries",
+            ["event", "warm p50", "p95 ms", "alone p50", "p95 ms"],
+            found,
+        )
+    )
     home.program("admin", "warm", "stop")
 
 

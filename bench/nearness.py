@@ -106,7 +106,9 @@ class Seen(NamedTuple):
 def main() -> None:
     """Print the tables and judge what is lost and what is held back."""
     parser = arguments("Which questions are told that nothing is near.")
-    parser.add_argument("--fit", action="store_true", help="fit the numbers anew, each set left out once")
+    parser.add_argument(
+        "--fit", action="store_true", help="fit the numbers anew, each set left out once"
+    )
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("judged sets cannot be made up: give their folder with --data")
@@ -116,7 +118,11 @@ def main() -> None:
         chosen = options(home.folder / "caches")
         without = options(home.folder / "caches-without-model")._replace(offline=True)
         provide_model(folders(os.environ).cache, chosen.cache_dir)
-        sets = {name: corpora.judged(asked.data / name) for name in TARGETS if (asked.data / name).is_dir()}
+        sets = {
+            name: corpora.judged(asked.data / name)
+            for name in TARGETS
+            if (asked.data / name).is_dir()
+        }
         answers, seen = [], []
         for name, stored in sets.items():
             repo = repository(home, stored, chosen)
@@ -134,7 +140,11 @@ def main() -> None:
 
 
 def by_library(
-    outcome: Outcome, repo: Path, stored: corpora.Judged, questions: corpora.Judged, ways: list[Options]
+    outcome: Outcome,
+    repo: Path,
+    stored: corpora.Judged,
+    questions: corpora.Judged,
+    ways: list[Options],
 ) -> list[str]:
     """How many questions are told that nothing is near, and how many of these are lost; with the model and without."""
     asked = some_queries(questions, QUESTIONS)
@@ -142,20 +152,36 @@ def by_library(
     row = [questions.name, stored.name, str(len(asked))]
     for way, chosen in enumerate(ways):
         with Library(repo, chosen) as library:
-            answers = {one: search.search(library, Query(questions.queries[one], plain=True)) for one in asked}
+            answers = {
+                one: search.search(library, Query(questions.queries[one], plain=True))
+                for one in asked
+            }
             weak = {one: answer for one, answer in answers.items() if answer.weak}
             with mock.patch.object(search, "BAR", 0.0):
-                without = {one: search.search(library, Query(questions.queries[one], plain=True)) for one in weak}
+                without = {
+                    one: search.search(library, Query(questions.queries[one], plain=True))
+                    for one in weak
+                }
         lost = sum(
-            _holds(questions, stored, one, without[one]) and not _holds(questions, stored, one, weak[one])
+            _holds(questions, stored, one, without[one])
+            and not _holds(questions, stored, one, weak[one])
             for one in weak
         )
         row += [number(len(weak) / len(asked)), number(lost / len(asked)) if own else "-"]
         how = ", by words alone" if way else ""
         if own:
-            outcome.judge(Bar(f"questions of {stored.name} that are lost{how}", lost / len(asked), LOST_BAR, ""))
+            outcome.judge(
+                Bar(
+                    f"questions of {stored.name} that are lost{how}",
+                    lost / len(asked),
+                    LOST_BAR,
+                    "",
+                )
+            )
             said = f"questions of {stored.name} told that nothing is near{how}"
-            outcome.judge(Bar(said, len(weak) / len(asked), OWN.get(stored.name, (0.0, 0.0))[way] + WORSE, ""))
+            outcome.judge(
+                Bar(said, len(weak) / len(asked), OWN.get(stored.name, (0.0, 0.0))[way] + WORSE, "")
+            )
         else:
             said = f"questions of {questions.name} held back from {stored.name}{how}"
             least = FOREIGN[stored.name, questions.name][way] - WORSE
@@ -168,28 +194,44 @@ def _holds(questions: corpora.Judged, stored: corpora.Judged, one: str, answer: 
     return any(grades.get(document(stored, hit.entry.path), 0) > 0 for hit in answer.docs)
 
 
-def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chosen: Options) -> list[Seen]:
+def features(
+    repo: Path, stored: corpora.Judged, questions: corpora.Judged, chosen: Options
+) -> list[Seen]:
     """What the chance of an answer is told by, for every question, of parts of the set and of all of it."""
     with closing(RepositorySession(repo, chosen)) as parts:
         catalog, seen = parts.current(), []
         parts.indexing.refresh()
         table, dice = parts.index.query.newest(), random.Random(corpora.SEED)
         assert table is not None
-        ids = {document(stored, place.path): place.id for place in catalog.locations() if "/docs/" in place.path}
+        ids = {
+            document(stored, place.path): place.id
+            for place in catalog.locations()
+            if "/docs/" in place.path
+        }
         for one in some_queries(questions, QUESTIONS):
             text = questions.queries[one]
-            good = {ids[doc] for doc, grade in questions.grades[one].items() if grade > 0 and doc in ids}
+            good = {
+                ids[doc] for doc, grade in questions.grades[one].items() if grade > 0 and doc in ids
+            }
             for size in (*SIZES, 0):
                 part = dice.sample(sorted(ids.values()), size)
                 own = frozenset({*part, *good} if stored.name == questions.name else part)
                 wanted = Filter(ids=own) if size else Filter()
                 passages = table.count(condition(wanted) or None)
                 found = parts.indexing.begin(text, wanted, DEPTH)()
-                texts = partial(text_of, catalog.many(hit.entry_id for hit in (*found.text, *found.vectors)))
+                texts = partial(
+                    text_of, catalog.many(hit.entry_id for hit in (*found.text, *found.vectors))
+                )
                 held = shares(text, [found], texts)
                 vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in found.vectors}
-                pairs = tuple((vectors.get(key, found.vectors[-1].score), held.held[key]) for key in looked_at(found))
-                named = bool(holders(text, found.text, texts)[0]) or max(held.held.values(), default=0.0) == 1.0
+                pairs = tuple(
+                    (vectors.get(key, found.vectors[-1].score), held.held[key])
+                    for key in looked_at(found)
+                )
+                named = (
+                    bool(holders(text, found.text, texts)[0])
+                    or max(held.held.values(), default=0.0) == 1.0
+                )
                 fixed = (log(max(passages, 2 * MOST)), held.stored, held.length)
                 seen.append(Seen(stored.name, questions.name, size, named, pairs, fixed))
         return seen
@@ -221,14 +263,19 @@ def fitted(seen: list[Seen], left_out: str) -> list[str]:
             losses = [loss(numbers) for numbers in drawn]
             order = np.argsort(losses)
             best = min(best, (losses[order[0]], tuple(map(float, drawn[order[0]]))))
-            mean, spread = drawn[order[:KEPT]].mean(axis=0), 0.4 * spread + 0.5 * np.cov(drawn[order[:KEPT]].T)
+            mean, spread = (
+                drawn[order[:KEPT]].mean(axis=0),
+                0.4 * spread + 0.5 * np.cov(drawn[order[:KEPT]].T),
+            )
             spread += 1e-9 * np.eye(len(mean))
         tries.append(best)
     numbers = np.array(min(tries)[1])
     scale = SPREAD / loss.spread(numbers)
     bar = 1 / (1 + (1 / numbers[-1] - 1) ** scale)
     numbers = np.round([*(scale * numbers[:-2]), numbers[-2], bar], 3)
-    asked = Loss([question for question in seen if left_out in {"", question.stored} and not question.part])
+    asked = Loss(
+        [question for question in seen if left_out in {"", question.stored} and not question.part]
+    )
     far = asked.free & (asked.above(numbers, words=False) < 0)
     own = np.array([question.stored == question.asker for question in asked.seen])
     return [
@@ -243,20 +290,27 @@ class Loss:
 
     def __init__(self, seen: list[Seen]) -> None:
         self.seen, most = seen, max(len(question.passages) for question in seen)
-        rows = [[*question.passages, *[(np.nan, 0.0)] * (most - len(question.passages))] for question in seen]
+        rows = [
+            [*question.passages, *[(np.nan, 0.0)] * (most - len(question.passages))]
+            for question in seen
+        ]
         self._near, self._held = np.moveaxis(np.array(rows), 2, 0)
         self._fixed = np.array([question.fixed for question in seen])
         self.free = np.array([not question.named for question in seen])
         self._groups: dict[tuple[str, str, int], list[int]] = {}
         for place, question in enumerate(seen):
-            self._groups.setdefault((question.stored, question.asker, question.part), []).append(place)
+            self._groups.setdefault((question.stored, question.asker, question.part), []).append(
+                place
+            )
 
     def above(self, numbers: Floats, *, words: bool) -> Floats:
         """How far each question is above the bar, as a logarithm of odds."""
         bias, near, among, together, stored, asked, unknown, bar = numbers
         similar = np.where(np.isnan(self._near), -9.0, unknown if words else self._near)
         best = (near * similar + together * self._held).max(axis=1)
-        whole: Floats = bias + best + self._fixed @ np.array([among, stored, asked]) - log(bar / (1 - bar))
+        whole: Floats = (
+            bias + best + self._fixed @ np.array([among, stored, asked]) - log(bar / (1 - bar))
+        )
         return whole
 
     def __call__(self, numbers: Floats) -> float:
@@ -269,11 +323,17 @@ class Loss:
                 share, limit = float(soft[places].mean()), 0.0
                 if stored == asker:
                     limit = 0.0 if part else OWN.get(stored, (0.0, 0.0))[words] + WORSE
-                    short, soft_short = float((self.free & (x < MARGIN))[places].mean()) - limit, share - limit
+                    short, soft_short = (
+                        float((self.free & (x < MARGIN))[places].mean()) - limit,
+                        share - limit,
+                    )
                 else:
                     limit = 0.0 if part else FOREIGN[stored, asker][words] - WORSE
                     held.append(share)
-                    short, soft_short = limit - float((self.free & (x < -MARGIN))[places].mean()), limit - share
+                    short, soft_short = (
+                        limit - float((self.free & (x < -MARGIN))[places].mean()),
+                        limit - share,
+                    )
                 soft_missed += max(0.0, soft_short) * (60 if stored == asker else 4)
                 missed += (max(0.0, short) * 500 + (short > 0)) * (not part)
         return missed + soft_missed + 1 - float(np.mean(held))

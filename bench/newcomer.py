@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 COMMANDS_BAR, ERRORS_BAR = 24, 0
 
-NOTES = (
-    "# Git worktrees share one stash\n\nA pop in one of them may apply what was stashed in another. Stash by NAME.\n"
-)
+NOTES = "# Git worktrees share one stash\n\nA pop in one of them may apply what was stashed in another. Stash by NAME.\n"
 SCRIPT = '#!/bin/sh\n# Counts the files below a folder\nfind "${1:-.}" -type f | wc -l\n'
-CURSOR = "---\ndescription: Python style\nglobs: *.py\nalwaysApply: false\n---\n- Type every function.\n"
+CURSOR = (
+    "---\ndescription: Python style\nglobs: *.py\nalwaysApply: false\n---\n- Type every function.\n"
+)
 HOOK = '{"hook_event_name": "SessionStart", "source": "startup", "session_id": "first"}'
 SHELL, STOPS = "$ ", "! "
 """Before what is typed at a shell beside our program, which is done and not counted; and before what has to fail."""
@@ -72,9 +72,17 @@ admin export AGENTS.md
 def transcript(session: str) -> str:
     """A session of an agent in which a command failed and another worked."""
     rows = []
-    for command, output, failed in (("python x.py", "SyntaxError: invalid syntax", True), ("python3 x.py", "3", False)):
+    for command, output, failed in (
+        ("python x.py", "SyntaxError: invalid syntax", True),
+        ("python3 x.py", "3", False),
+    ):
         use = {"type": "tool_use", "id": command, "name": "Bash", "input": {"command": command}}
-        result = {"type": "tool_result", "tool_use_id": command, "content": output, "is_error": failed}
+        result = {
+            "type": "tool_result",
+            "tool_use_id": command,
+            "content": output,
+            "is_error": failed,
+        }
         rows += [
             {"type": "assistant", "message": {"content": [use]}},
             {"type": "user", "message": {"content": [result]}},
@@ -100,21 +108,33 @@ def typed_at(line: str, home: Path, env: Mapping[str, str]) -> subprocess.Comple
     """Run a line as a shell does."""
     words = ["/bin/sh", "-c", line]
     return subprocess.run(
-        words, cwd=home, env=env, text=True, capture_output=True, stdin=subprocess.DEVNULL, check=False
+        words,
+        cwd=home,
+        env=env,
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
 
 
 def main() -> int:
     """Play the tasks and print both counts; 1 if one is over its bar."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-v", "--verbose", action="store_true", help="show what each command prints")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="show what each command prints"
+    )
     verbose = parser.parse_args().verbose
     commands = errors = 0
     with tempfile.TemporaryDirectory(prefix="newcomer-") as folder:
         home = Path(folder)
         prepare(home)
         cache = os.environ.get("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AI_LESSONS", "XDG", "GIT_"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("AI_LESSONS", "XDG", "GIT_"))
+        }
         env = kept | {"HOME": folder, "XDG_CACHE_HOME": cache, "EDITOR": "sed -i s/NAME/label/"}
         program = f"{shlex.quote(sys.executable)} -P -m ai_lessons"
         for task, typed in TASKS.items():
@@ -133,7 +153,9 @@ def main() -> int:
                     print(f"$ {row}\n{done.stdout}{done.stderr}")
             print(f"{task}: {commands - before[0]} commands, {errors - before[1]} errors")
         typed_at(f"{program} admin warm stop", home, env)
-    print(f"together {commands} commands (at most {COMMANDS_BAR}), {errors} errors (at most {ERRORS_BAR})")
+    print(
+        f"together {commands} commands (at most {COMMANDS_BAR}), {errors} errors (at most {ERRORS_BAR})"
+    )
     return int(commands > COMMANDS_BAR or errors > ERRORS_BAR)
 
 

@@ -47,10 +47,29 @@ def at_size(home: World, outcome: Outcome, rounds: int, size: int) -> list[list[
     inside = ratio([s.cpu for s in samples["in process"]], status)
     whole = [w.cpu - b.cpu for w, b in zip(samples["whole"], samples["bare"], strict=True)]
     outside = ratio(whole, status)
-    outcome.judge(Bar(f"nothing changed, {size:,} files, in process against git status", inside, STATUS_BAR, "x"))
+    outcome.judge(
+        Bar(
+            f"nothing changed, {size:,} files, in process against git status",
+            inside,
+            STATUS_BAR,
+            "x",
+        )
+    )
     return [
-        [f"{size:,}", "git status", ms(cpu(samples["git status"])), ms(wall(samples["git status"])), "1.0"],
-        [f"{size:,}", "in process", ms(cpu(samples["in process"])), ms(wall(samples["in process"])), number(inside)],
+        [
+            f"{size:,}",
+            "git status",
+            ms(cpu(samples["git status"])),
+            ms(wall(samples["git status"])),
+            "1.0",
+        ],
+        [
+            f"{size:,}",
+            "in process",
+            ms(cpu(samples["in process"])),
+            ms(wall(samples["in process"])),
+            number(inside),
+        ],
         [f"{size:,}", "whole process - interpreter", ms(median(whole)), "-", number(outside)],
     ]
 

@@ -15,7 +15,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.harness import Bar, Outcome, World, arguments, machine, number, provide_model, table, world
+from bench.harness import (
+    Bar,
+    Outcome,
+    World,
+    arguments,
+    machine,
+    number,
+    provide_model,
+    table,
+    world,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,10 +94,18 @@ def main() -> None:
         lessons = len(json.loads(home.ours(repo, "recall", "list", "--limit", "0", "--json").out))
         taught, held_back = figures(home, repo, earlier), figures(home, repo, later)
         rows = [[name, number(taught[name]), number(held_back[name])] for name in taught]
-        print(table(f"replay, {lessons} lessons of the earlier sessions", ["", "earlier", "later"], rows))
+        print(
+            table(
+                f"replay, {lessons} lessons of the earlier sessions", ["", "earlier", "later"], rows
+            )
+        )
         right = held_back["of these before one that failed"]
-        outcome.judge(Bar("told before a command that failed", right, RIGHT_BAR, "of tellings", at_least=True))
-        outcome.judge(Bar("told", held_back["characters a session"], CHARACTERS_BAR, "characters a session"))
+        outcome.judge(
+            Bar("told before a command that failed", right, RIGHT_BAR, "of tellings", at_least=True)
+        )
+        outcome.judge(
+            Bar("told", held_back["characters a session"], CHARACTERS_BAR, "characters a session")
+        )
     outcome.finish(check=given.check)
 
 

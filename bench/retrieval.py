@@ -62,9 +62,15 @@ class Figures:
 def main() -> None:
     """Measure every set below --data, print the table and judge the bars."""
     parser = arguments("How well the library finds what people judged to be right.")
-    parser.add_argument("--sets", default=",".join(TARGETS), help="names of the sets, separated by commas")
-    parser.add_argument("--chunking", default="", help="other sizes of passages: TARGET,LIMIT,MINIMUM in tokens")
-    parser.add_argument("--queries", type=int, default=0, help="ask only this many, evenly spaced (0: all)")
+    parser.add_argument(
+        "--sets", default=",".join(TARGETS), help="names of the sets, separated by commas"
+    )
+    parser.add_argument(
+        "--chunking", default="", help="other sizes of passages: TARGET,LIMIT,MINIMUM in tokens"
+    )
+    parser.add_argument(
+        "--queries", type=int, default=0, help="ask only this many, evenly spaced (0: all)"
+    )
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("judged sets cannot be made up: give their folder with --data")
@@ -72,13 +78,27 @@ def main() -> None:
     print(machine())
     with world(asked.work) as home:
         for name in asked.sets.split(","):
-            rows += one_set(home, outcome, corpora.judged(asked.data / name), asked.queries, asked.chunking)
-    head = ["set", "answer", "queries", "nDCG@10", "recall@10", "MRR", "prototype", "must", "ms a query"]
+            rows += one_set(
+                home, outcome, corpora.judged(asked.data / name), asked.queries, asked.chunking
+            )
+    head = [
+        "set",
+        "answer",
+        "queries",
+        "nDCG@10",
+        "recall@10",
+        "MRR",
+        "prototype",
+        "must",
+        "ms a query",
+    ]
     print(table("retrieval", head, rows))
     outcome.finish(check=asked.check)
 
 
-def one_set(home: World, outcome: Outcome, judged: corpora.Judged, at_most: int, chunking: str = "") -> list[list[str]]:
+def one_set(
+    home: World, outcome: Outcome, judged: corpora.Judged, at_most: int, chunking: str = ""
+) -> list[list[str]]:
     """The rows of one set."""
     queries = some_queries(judged, at_most)
     with_model = options(home.folder / "caches")
@@ -86,12 +106,21 @@ def one_set(home: World, outcome: Outcome, judged: corpora.Judged, at_most: int,
     without = options(home.folder / "caches-without-model")._replace(offline=True)
     repo = repository(home, judged, with_model, chunking)
     rows = []
-    ways = {"text": by_library(without), "vectors": by_vectors(with_model), "fused": by_library(with_model)}
+    ways = {
+        "text": by_library(without),
+        "vectors": by_vectors(with_model),
+        "fused": by_library(with_model),
+    }
     for answer, asking in ways.items():
         with asking(repo) as ask:
             figures = measure(ask, judged, queries)
         target = TARGETS.get(judged.name) if answer == "fused" else None
-        cells = [judged.name, answer, str(len(queries)), *map(number, (figures.ndcg, figures.recall, figures.mrr))]
+        cells = [
+            judged.name,
+            answer,
+            str(len(queries)),
+            *map(number, (figures.ndcg, figures.recall, figures.mrr)),
+        ]
         prototype = MEASURED.get(judged.name) if target else None
         rows.append([*cells, number(prototype), number(target), number(figures.seconds * 1000)])
         if target:
@@ -101,7 +130,12 @@ def one_set(home: World, outcome: Outcome, judged: corpora.Judged, at_most: int,
 
 def options(folder: Path) -> Options:
     """A machine's folders, all in one."""
-    return Options(cache_dir=folder, state_dir=folder / "state", config_dir=folder / "config", cwd=folder.parent)
+    return Options(
+        cache_dir=folder,
+        state_dir=folder / "state",
+        config_dir=folder / "config",
+        cwd=folder.parent,
+    )
 
 
 def some_queries(judged: corpora.Judged, at_most: int) -> list[str]:
@@ -112,7 +146,9 @@ def some_queries(judged: corpora.Judged, at_most: int) -> list[str]:
     return [usable[n * len(usable) // at_most] for n in range(at_most)]
 
 
-def repository(home: World, judged: corpora.Judged, with_model: Options, chunking: str = "") -> Path:
+def repository(
+    home: World, judged: corpora.Judged, with_model: Options, chunking: str = ""
+) -> Path:
     """The set as docs in a repository, every vector made; taken as it is when it is there from an earlier run."""
     name = "-".join([judged.name, *filter(None, chunking.split(","))])
     repo, done = home.folder / name, home.folder / f"{name}.complete"
@@ -125,13 +161,18 @@ def repository(home: World, judged: corpora.Judged, with_model: Options, chunkin
     start = time.perf_counter()
     with Library(repo, with_model) as library:
         # from the outside in, so that minimum <= target <= limit holds at every step
-        sizes = dict(zip(("target", "limit", "minimum"), chunking.split(","), strict=False)) if chunking else {}
+        sizes = (
+            dict(zip(("target", "limit", "minimum"), chunking.split(","), strict=False))
+            if chunking
+            else {}
+        )
         grows = int(sizes.get("target", "0")) > DEFAULT_TARGET
         for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
             if key in sizes:
                 setup.config_set(library, f"search.chunking.{key}", sizes[key])
         resources.add_resources(
-            library, ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True)
+            library,
+            ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True),
         )
         indexed = setup.reindex(library)
     print(f"{judged.name}: {len(judged.documents)} documents, {indexed.passages} passages, "
@@ -156,7 +197,9 @@ def by_library(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
     @contextmanager
     def opened(repo: Path) -> Iterator[Ask]:
         with Library(repo, chosen) as library:
-            yield lambda text: [hit.entry.path for hit in search.search(library, Query(text, limit=DEPTH)).docs]
+            yield lambda text: [
+                hit.entry.path for hit in search.search(library, Query(text, limit=DEPTH)).docs
+            ]
 
     return opened
 
@@ -173,7 +216,9 @@ def by_vectors(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
 
             def ask(text: str) -> list[str]:
                 found = parts.index.candidates(text, DOCS)
-                return [paths[match.entry_id] for match in fuse((), found.vectors, found.depth)[:DEPTH]]
+                return [
+                    paths[match.entry_id] for match in fuse((), found.vectors, found.depth)[:DEPTH]
+                ]
 
             yield ask
 
@@ -186,7 +231,10 @@ def measure(ask: Ask, judged: corpora.Judged, queries: list[str]) -> Figures:
     start = time.perf_counter()
     answers = {query: ask(judged.queries[query]) for query in queries}
     seconds = (time.perf_counter() - start) / len(queries)
-    scored = [([document(judged, path) for path in answers[query]], judged.grades[query]) for query in queries]
+    scored = [
+        ([document(judged, path) for path in answers[query]], judged.grades[query])
+        for query in queries
+    ]
     return Figures(
         mean(metrics.ndcg(ranked, grades, DEPTH) for ranked, grades in scored),
         mean(metrics.recall(ranked, grades, DEPTH) for ranked, grades in scored),

@@ -28,7 +28,11 @@ from ai_lessons.model.anchors import Anchor, Verdict, anchors_of
 from ai_lessons.telling import offers
 from bench.harness import Bar, Outcome, machine, number, table
 
-BASES, STEPS, SYMBOLS = 8, 10, 12  # Commits at which anchors are made, looks at each, anchors of each
+BASES, STEPS, SYMBOLS = (
+    8,
+    10,
+    12,
+)  # Commits at which anchors are made, looks at each, anchors of each
 LESSONS, ROUNDS, WARM = 500, 40, 5  # Of the hook; the first rounds do not count
 PRECISION, RECALL, ALERTS, HOOK = 0.95, 0.90, 1.1, 0.020
 
@@ -45,7 +49,9 @@ class Counts(NamedTuple):
 def git(folder: Path, *arguments: str) -> str:
     """What git prints."""
     argv = ["git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", *arguments]
-    return subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        argv, cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def symbols(file: Path) -> dict[str, str] | None:
@@ -58,7 +64,9 @@ def symbols(file: Path) -> dict[str, str] | None:
         return None if file.exists() else {}
     trees: dict[str, str] = {}
     for node in ast.walk(tree):  # a docstring is no code
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and ast.get_docstring(node):
+        if isinstance(
+            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ) and ast.get_docstring(node):
             node.body = node.body[1:]
 
     def visit(nodes: list[ast.stmt], within: str) -> None:
@@ -69,10 +77,16 @@ def symbols(file: Path) -> dict[str, str] | None:
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 names = [node.target.id]
             for name in filter(None, names):
-                trees[within + name] = trees.get(within + name, "") + ast.dump(node).replace(", kind='u'", "")
+                trees[within + name] = trees.get(within + name, "") + ast.dump(node).replace(
+                    ", kind='u'", ""
+                )
             if isinstance(node, ast.ClassDef):
                 visit(node.body, f"{within}{node.name}.")
-            for key in ("body", "orelse", "finalbody") if isinstance(node, ast.If | ast.Try | ast.With) else ():
+            for key in (
+                ("body", "orelse", "finalbody")
+                if isinstance(node, ast.If | ast.Try | ast.With)
+                else ()
+            ):
                 visit(getattr(node, key, []), within)
             for handler in node.handlers if isinstance(node, ast.Try) else ():
                 visit(handler.body, within)
@@ -123,7 +137,9 @@ def _claims(top: Path, home: Path, chance: random.Random) -> list[tuple[Anchor, 
     return claims
 
 
-def _look(top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str]) -> dict[Anchor, str]:
+def _look(
+    top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str]
+) -> dict[Anchor, str]:
     """Look at all claims, count, and renew those that gave an alert."""
     code, kept, trees = CodeFolder(top, top, home / "state"), dict[Anchor, str](), None
     for anchor, tree in claims.items():
@@ -141,7 +157,10 @@ def _look(top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str])
         alert = row.verdict in {Verdict.CHANGED, Verdict.GONE}
         total.update(looks=1, alerts=alert, right=alert and not right, changes=not right)
         if alert == right:
-            print(f"  {'alert' if alert else 'missed'}: {anchor} {row.verdict} {row.detail}", file=sys.stderr)
+            print(
+                f"  {'alert' if alert else 'missed'}: {anchor} {row.verdict} {row.detail}",
+                file=sys.stderr,
+            )
         if row.verdict is Verdict.MOVED and row.place:
             path, _, symbol = row.place.partition("::")
             kept[anchor._replace(path=path, symbol=symbol)] = tree
@@ -165,7 +184,9 @@ def hook_times(home: Path) -> dict[str, list[float]]:
     top, times = home / "project", dict[str, list[float]]()
     top.mkdir()
     git(top, "init", "-q")
-    (top / "shop.py").write_text("".join(f"def f{n}(a):\n    return a + {n}\n\n\n" for n in range(LESSONS)))
+    (top / "shop.py").write_text(
+        "".join(f"def f{n}(a):\n    return a + {n}\n\n\n" for n in range(LESSONS))
+    )
     for name in ("without", "with"):
         root = home / f"{name}-anchors"
         setup.init_repository(root, options(home, top))
@@ -196,7 +217,13 @@ def main(folders: list[str]) -> None:
         for folder in folders:
             counts = replay(Path(folder), home, random.Random(1))
             sums.update(counts._asdict())
-            rows.append(["/".join(Path(folder).resolve().parts[-2:]), *map(str, counts), *map(number, _rates(counts))])
+            rows.append(
+                [
+                    "/".join(Path(folder).resolve().parts[-2:]),
+                    *map(str, counts),
+                    *map(number, _rates(counts)),
+                ]
+            )
         whole = Counts(*(sums[name] for name in Counts._fields))
         precision, recall, alerts = _rates(whole)
         rows.append(["all", *map(str, whole), *map(number, _rates(whole))])
@@ -205,20 +232,33 @@ def main(folders: list[str]) -> None:
         times = {name: quantiles(seconds, n=20)[-1] for name, seconds in hook_times(home).items()}
         print(
             table(
-                f"hook, {LESSONS} lessons", ["anchors", "p95 ms CPU"], [[x, number(y * 1000)] for x, y in times.items()]
+                f"hook, {LESSONS} lessons",
+                ["anchors", "p95 ms CPU"],
+                [[x, number(y * 1000)] for x, y in times.items()],
             )
         )
         outcome.judge(Bar("rot: precision", precision, PRECISION, "", at_least=True))
         outcome.judge(Bar("rot: recall", recall, RECALL, "", at_least=True))
         outcome.judge(Bar("rot: alerts a catch", alerts, ALERTS, ""))
-        outcome.judge(Bar("rot: hook p95, with anchors and without", times["with"] - times["without"], HOOK, "s"))
+        outcome.judge(
+            Bar(
+                "rot: hook p95, with anchors and without",
+                times["with"] - times["without"],
+                HOOK,
+                "s",
+            )
+        )
     print(machine())
     outcome.finish(check=True)
 
 
 def _rates(counts: Counts) -> tuple[float, float, float]:
     right = counts.right or 1
-    return counts.right / (counts.alerts or 1), counts.right / (counts.changes or 1), counts.alerts / right
+    return (
+        counts.right / (counts.alerts or 1),
+        counts.right / (counts.changes or 1),
+        counts.alerts / right,
+    )
 
 
 if __name__ == "__main__":

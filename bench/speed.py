@@ -20,9 +20,15 @@ PARTS = ("help", "warm", "read", "load", "hook", "check", "import", "index")
 def main() -> None:
     """Run the parts that were asked for, print their tables and judge their bars."""
     parser = arguments("How fast the programs start, read, check, import and index.")
-    parser.add_argument("--only", choices=PARTS, action="append", help="run this part; may be given several times")
-    parser.add_argument("--rounds", type=int, default=7, help="rounds of everything that takes less than a second")
-    parser.add_argument("--sizes", default="10000,100000", help="numbers of files for the part `check`")
+    parser.add_argument(
+        "--only", choices=PARTS, action="append", help="run this part; may be given several times"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="rounds of everything that takes less than a second"
+    )
+    parser.add_argument(
+        "--sizes", default="10000,100000", help="numbers of files for the part `check`"
+    )
     asked = parser.parse_args()
     outcome = Outcome()
     print(machine())
@@ -34,9 +40,13 @@ def main() -> None:
             "read": lambda: reading(home, outcome, asked.rounds),
             "load": lambda: sessions(home, outcome, asked.rounds),
             "hook": lambda: hooking(home, outcome, asked.rounds),
-            "check": lambda: refreshing(home, outcome, asked.rounds, [int(size) for size in asked.sizes.split(",")]),
+            "check": lambda: refreshing(
+                home, outcome, asked.rounds, [int(size) for size in asked.sizes.split(",")]
+            ),
             "import": lambda: importing(home, outcome, 3, asked.data),
-            "index": lambda: edits(home, outcome, whole_run(home, outcome, asked.data), asked.rounds),
+            "index": lambda: edits(
+                home, outcome, whole_run(home, outcome, asked.data), asked.rounds
+            ),
         }
         for part in asked.only or jobs:
             try:

@@ -8,7 +8,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench import corpora
-from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, program, ratio, run, table, wall
+from bench.harness import (
+    Bar,
+    Outcome,
+    World,
+    cpu,
+    number,
+    paired,
+    peak,
+    program,
+    ratio,
+    run,
+    table,
+    wall,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +38,10 @@ def compared(title: str, samples: Mapping[str, list[Sample]]) -> dict[str, float
     """Print what each command cost; how many times the CPU of a bare click."""
     base = [s.cpu for s in samples['python -c "import click"']]
     shares = {name: ratio([s.cpu for s in runs], base) for name, runs in samples.items()}
-    rows = [[name, ms(cpu(r)), ms(wall(r)), number(shares[name]), number(peak(r))] for name, r in samples.items()]
+    rows = [
+        [name, ms(cpu(r)), ms(wall(r)), number(shares[name]), number(peak(r))]
+        for name, r in samples.items()
+    ]
     print(table(title, ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
     return shares
 
@@ -38,15 +54,27 @@ def judge(outcome: Outcome, shares: Mapping[str, float], bars: Mapping[str, floa
 
 def starting(home: World, outcome: Outcome, rounds: int) -> None:
     """`ai-lessons --help`, the MCP server until it has listed its tools, and the bare interpreter, against click."""
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    client = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    }
     messages = (
         {"id": 1, "method": "initialize", "params": client},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/list"},
     )
     file = home.folder / "tools-list.jsonl"
-    file.write_text("".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages))
-    server = ["sh", "-c", 'exec "$@" < "$0"', str(file), *program("ai-lessons-mcp", "interfaces.mcp")]
+    file.write_text(
+        "".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages)
+    )
+    server = [
+        "sh",
+        "-c",
+        'exec "$@" < "$0"',
+        str(file),
+        *program("ai-lessons-mcp", "interfaces.mcp"),
+    ]
     samples = paired(
         {
             'python -c "import click"': lambda: home.python("-c", "import click"),
@@ -66,7 +94,12 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
     home = replace(cold, env={**cold.env, "AI_LESSONS_WARM": "1"})
     repo = corpora.repository(home, 100)
     event = home.folder / "event.json"
-    shown = {"hook_event_name": "PreToolUse", "session_id": "warm", "tool_name": "Bash", "cwd": str(home.folder)}
+    shown = {
+        "hook_event_name": "PreToolUse",
+        "session_id": "warm",
+        "tool_name": "Bash",
+        "cwd": str(home.folder),
+    }
     event.write_text(json.dumps(shown | {"tool_input": {"command": "git status"}}))
     hook = ["sh", "-c", 'exec "$@" < "$0"', str(event), *program(), "admin", "agent-hook"]
     search = partial(home.ours, repo, "recall", "search", "a merge that went wrong")
@@ -77,7 +110,9 @@ def warm(cold: World, outcome: Outcome, rounds: int) -> None:
     contestants: dict[str, Callable[[], Sample]] = {
         'python -c "import click"': partial(home.python, "-c", "import click"),
         "recall search": search,
-        "admin agent-hook": lambda: run(hook, home.folder, {**home.env, "AI_LESSONS_REPO": str(repo)}),
+        "admin agent-hook": lambda: run(
+            hook, home.folder, {**home.env, "AI_LESSONS_REPO": str(repo)}
+        ),
         "recall list": partial(home.ours, repo, "recall", "list"),
     }
     bars = {"recall search": SEARCH_BAR, "admin agent-hook": HOOK_BAR, "recall list": LIST_BAR}
@@ -116,7 +151,9 @@ def sessions(home: World, outcome: Outcome, rounds: int) -> None:
 
 def one_handle(home: World, repo: Path) -> str:
     """The handle of some entry, as the program itself gives it."""
-    return str(json.loads(home.ours(repo, "--json", "recall", "list", "--limit", "1").out)[0]["handle"])
+    return str(
+        json.loads(home.ours(repo, "--json", "recall", "list", "--limit", "1").out)[0]["handle"]
+    )
 
 
 def ms(seconds: float) -> str:

@@ -41,7 +41,9 @@ def text(clones: int) -> str:
 
 def git(where: Path, *words: str) -> str:
     """What git prints."""
-    return subprocess.run(["git", *words], cwd=where, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *words], cwd=where, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def work(root: Path, mine: int, rounds: int, go: Path) -> None:
@@ -70,7 +72,9 @@ def change(store: Store, mine: int, n: int) -> None:
     tags = [*found.fields["tags"], f"tag-{mine}-{n}"]
     shared = edit(old, {"tags": tags, f"clone{mine}": n}, body)
     events = store.read(EVENTS) + json.dumps({"id": f"{mine}-{n}"}).encode() + b"\n"
-    store.apply(Job("Edit what all share", [Change(SHARED, shared.encode()), Change(EVENTS, events)]))
+    store.apply(
+        Job("Edit what all share", [Change(SHARED, shared.encode()), Change(EVENTS, events)])
+    )
     lesson = f"---\ntitle: Clone {mine} in round {n}\n---\nSeen.\n".encode()
     store.apply(Job("Add lesson", [Change(f"shop/lessons/2026-11/clone-{mine}-{n}.md", lesson)]))
 
@@ -94,16 +98,23 @@ def prepare(folder: Path, clones: int) -> list[Path]:
 def lost(root: Path, clones: int, rounds: int) -> list[str]:
     """What one clone lacks of all that was done."""
     found = parse((root / SHARED).read_text(encoding="utf-8"))
-    events = {json.loads(line)["id"] for line in (root / EVENTS).read_text(encoding="utf-8").splitlines()}
+    events = {
+        json.loads(line)["id"] for line in (root / EVENTS).read_text(encoding="utf-8").splitlines()
+    }
     missing = []
     for mine in range(clones):
-        if found.fields[f"clone{mine}"] != rounds or f"Clone {mine} saw {rounds}." not in found.body:
+        if (
+            found.fields[f"clone{mine}"] != rounds
+            or f"Clone {mine} saw {rounds}." not in found.body
+        ):
             missing.append(f"the last edit of clone {mine}")
         for n in range(1, rounds + 1):
             missing += [f"tag {mine}-{n}"] if f"tag-{mine}-{n}" not in found.fields["tags"] else []
             missing += [f"event {mine}-{n}"] if f"{mine}-{n}" not in events else []
             missing += (
-                [f"lesson {mine}-{n}"] if not (root / f"shop/lessons/2026-11/clone-{mine}-{n}.md").exists() else []
+                [f"lesson {mine}-{n}"]
+                if not (root / f"shop/lessons/2026-11/clone-{mine}-{n}.md").exists()
+                else []
             )
     return missing
 
@@ -123,7 +134,9 @@ def play(home: World, clones: int, rounds: int) -> dict[str, Any]:
     start = time.perf_counter()
     children = [
         Running(
-            [sys.executable, "-m", "bench.sync", "clone", str(root), str(n), str(rounds), str(go)], Path(), home.env
+            [sys.executable, "-m", "bench.sync", "clone", str(root), str(n), str(rounds), str(go)],
+            Path(),
+            home.env,
         )
         for n, root in enumerate(made)
     ]
@@ -142,7 +155,9 @@ def play(home: World, clones: int, rounds: int) -> dict[str, Any]:
         "spent": spent,
         "trees": len(trees),
         "markers": sum("<<<<" in (root / SHARED).read_text(encoding="utf-8") for root in made),
-        "broken": sum("error" in git(root, "fsck", "--strict") for root in (*made, home.folder / "hub.git")),
+        "broken": sum(
+            "error" in git(root, "fsck", "--strict") for root in (*made, home.folder / "hub.git")
+        ),
     }
 
 

@@ -64,13 +64,30 @@ def main() -> None:
             done = setup.reindex(library)
             setup.reindex(other)
             print(f"{done.passages} passages, {done.embedded} embedded")
-            plain = share(questions, [search.search(library, Query(one.text)) for one in questions], pinned=False)
-            told = [search.search(library, Query(one.text, Filter(versions=(one.version,)))) for one in questions]
+            plain = share(
+                questions,
+                [search.search(library, Query(one.text)) for one in questions],
+                pinned=False,
+            )
+            told = [
+                search.search(library, Query(one.text, Filter(versions=(one.version,))))
+                for one in questions
+            ]
             exact = share(questions, told, pinned=True)
             slower = median(seconds(library, questions)) / median(seconds(other, questions))
     print(table("imports, oldest version first", ["version", "pages", "s", "ms a page"], rows))
-    outcome.judge(Bar(f"the page among the first {FIRST}, asked plainly", plain, PLAIN_BAR, "", at_least=True))
-    outcome.judge(Bar(f"the page of the version among the first {FIRST}", exact, VERSION_BAR, "", at_least=True))
+    outcome.judge(
+        Bar(f"the page among the first {FIRST}, asked plainly", plain, PLAIN_BAR, "", at_least=True)
+    )
+    outcome.judge(
+        Bar(
+            f"the page of the version among the first {FIRST}",
+            exact,
+            VERSION_BAR,
+            "",
+            at_least=True,
+        )
+    )
     outcome.judge(Bar(f"a search over {len(versions)} versions against one", slower, TIME_BAR, "x"))
     outcome.finish(check=asked.check)
 
@@ -78,9 +95,17 @@ def main() -> None:
 def made_of(source: Path) -> list[Question]:
     """Sentences that stand in one page of their version only."""
     dice = random.Random(corpora.SEED)
-    texts = {file.relative_to(source).as_posix(): file.read_text(encoding="utf-8") for file in source.glob("*/**/*.md")}
-    said = {path: {one for one in _SENTENCE.findall(text) if one.count(" ") >= WORDS} for path, text in texts.items()}
-    pages = Counter((path.partition("/")[0], one) for path, sentences in said.items() for one in sentences)
+    texts = {
+        file.relative_to(source).as_posix(): file.read_text(encoding="utf-8")
+        for file in source.glob("*/**/*.md")
+    }
+    said = {
+        path: {one for one in _SENTENCE.findall(text) if one.count(" ") >= WORDS}
+        for path, text in texts.items()
+    }
+    pages = Counter(
+        (path.partition("/")[0], one) for path, sentences in said.items() for one in sentences
+    )
     found = []
     for path in sorted(said):
         version, _, page = path.partition("/")
@@ -90,7 +115,9 @@ def made_of(source: Path) -> list[Question]:
     return dice.sample(found, QUESTIONS)
 
 
-def imported(outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ...]) -> list[list[str]]:
+def imported(
+    outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ...]
+) -> list[list[str]]:
     """Each version into the repository; a row for each."""
     chosen = options(repo.parent / "caches")
     init_repository(repo, chosen, hooks=False)
@@ -99,7 +126,11 @@ def imported(outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ..
         for version in versions:
             start = time.perf_counter()
             draft = ResourceDraft(
-                kind=Kind.DOC, paths=(str(source / version),), project="etcd", versions=(version,), recursive=True
+                kind=Kind.DOC,
+                paths=(str(source / version),),
+                project="etcd",
+                versions=(version,),
+                recursive=True,
             )
             pages = len(resources.add_resources(library, draft).written)
             took = time.perf_counter() - start
@@ -108,7 +139,14 @@ def imported(outcome: Outcome, repo: Path, source: Path, versions: tuple[str, ..
             each.append(took / pages)
             rows.append([version, str(pages), number(took), number(1000 * took / pages)])
     if len(each) > 1:
-        outcome.judge(Bar("a page of the last version against one of the first", each[-1] / each[0], LINEAR_BAR, "x"))
+        outcome.judge(
+            Bar(
+                "a page of the last version against one of the first",
+                each[-1] / each[0],
+                LINEAR_BAR,
+                "x",
+            )
+        )
     return rows
 
 
@@ -117,7 +155,9 @@ def share(questions: list[Question], answers: list[Answer], *, pinned: bool) -> 
     right = 0
     for one, answer in zip(questions, answers, strict=True):
         paths = [hit.entry.path.split("/", 3)[2:] for hit in answer.docs[:FIRST]]
-        right += any(page == one.page and (version == one.version or not pinned) for version, page in paths)
+        right += any(
+            page == one.page and (version == one.version or not pinned) for version, page in paths
+        )
     return right / len(questions)
 
 

@@ -63,7 +63,9 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         monkeypatch.setattr(f"ai_lessons.interfaces.hook.{limit}", 600)
     # no test cuts the power, and waiting for the disk was half of their time; a closed descriptor is still an error
     monkeypatch.setattr(os, "fsync", os.fstat)
-    template = tmp_path_factory.getbasetemp() / "template"  # without the dozen samples that git puts into a repository
+    template = (
+        tmp_path_factory.getbasetemp() / "template"
+    )  # without the dozen samples that git puts into a repository
     for folder in ("hooks", "info"):
         (template / folder).mkdir(parents=True, exist_ok=True)
     (home / ".gitconfig").write_text(
@@ -88,7 +90,9 @@ def git() -> Git:
     def run(cwd: Path, *args: str, check: bool = True) -> str:
         done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
         if check and done.returncode:
-            raise AssertionError(f"git {' '.join(args)} -> {done.returncode}\n{done.stdout}{done.stderr}")
+            raise AssertionError(
+                f"git {' '.join(args)} -> {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout.strip()
 
     return run
@@ -112,7 +116,8 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file with a line for each git process, by a program of that name that stands before it."""
     notes, git = tmp_path / "started", shutil.which("git")
     put_program(
-        tmp_path / "bin/git", f'#!/bin/sh\nprintf "%s " "$@" >> "{notes}"\necho >> "{notes}"\nexec {git} "$@"\n'
+        tmp_path / "bin/git",
+        f'#!/bin/sh\nprintf "%s " "$@" >> "{notes}"\necho >> "{notes}"\nexec {git} "$@"\n',
     )
     with monkeypatch.context() as patched:
         patched.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")

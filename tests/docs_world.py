@@ -50,9 +50,19 @@ _VOLATILE = (
     (re.compile(r"(?<=/rejected/)20\d\d\b"), "YEAR"),
     (re.compile(r"\b20\d\d-\d\d(?=/)"), "MONTH"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),
-    (re.compile(r'(?<=\()\d\.\d\d(?=\))|(?<=score: )\d\.\d{3}|(?<=match )[\d.]+|(?<="score": )[\d.]+'), "SCORE"),
+    (
+        re.compile(
+            r'(?<=\()\d\.\d\d(?=\))|(?<=score: )\d\.\d{3}|(?<=match )[\d.]+|(?<="score": )[\d.]+'
+        ),
+        "SCORE",
+    ),
     (re.compile(r"\b[\d.]+ (?:B|KiB|MiB|GB free)(?![a-z])"), "SIZE"),
-    (re.compile(r"(?<=generation )\d+|(?<=git version )[\d.]+|\d+ files? (?=read\b)|\d+ (?=readable)"), "NUMBER"),
+    (
+        re.compile(
+            r"(?<=generation )\d+|(?<=git version )[\d.]+|\d+ files? (?=read\b)|\d+ (?=readable)"
+        ),
+        "NUMBER",
+    ),
 )
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NEEDS = re.compile(r"^Needs: .*$", re.MULTILINE)
@@ -77,7 +87,11 @@ def anchor(heading: str) -> str:
 
 def links(text: str) -> list[tuple[str, str]]:
     """Where the links of a text lead: path and anchor, either may be empty."""
-    return [target.partition("#")[::2] for target in _LINK.findall(text) if not re.match(r"[a-z]+:", target)]
+    return [
+        target.partition("#")[::2]
+        for target in _LINK.findall(text)
+        if not re.match(r"[a-z]+:", target)
+    ]
 
 
 def needed(page: Path) -> list[Step]:
@@ -95,7 +109,11 @@ def _until(text: str, name: str) -> str:
     heading = next((one for one in _HEADING.finditer(text) if anchor(one[2]) == name), None)
     if heading is None:
         return text
-    after = (one.start() for one in _HEADING.finditer(text, heading.end()) if len(one[1]) <= len(heading[1]))
+    after = (
+        one.start()
+        for one in _HEADING.finditer(text, heading.end())
+        if len(one[1]) <= len(heading[1])
+    )
     return text[: next(after, len(text))]
 
 
@@ -184,8 +202,13 @@ class Session:
         """Go home; give the reader our programs."""
         programs = self.home.parent / f"{self.home.name}-bin"
         # one lesson in fifty is left out on purpose, which a page cannot show
-        self.monkeypatch.setattr("ai_lessons.telling.filtering.EntryFilter._ablation", lambda *_: frozenset())
-        for name, program in (("ai-lessons", [sys.executable, "-c", TELLS_ALL]), ("lesson", LESSON_PROGRAM)):
+        self.monkeypatch.setattr(
+            "ai_lessons.telling.filtering.EntryFilter._ablation", lambda *_: frozenset()
+        )
+        for name, program in (
+            ("ai-lessons", [sys.executable, "-c", TELLS_ALL]),
+            ("lesson", LESSON_PROGRAM),
+        ):
             put_program(programs / name, f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
@@ -206,7 +229,9 @@ class Session:
             name, _, value = words[1].partition("=")
             self.monkeypatch.setenv(name, os.path.expanduser(value))
             return [], []
-        if words[0] in OURS and not re.search(r"[|<>;&$]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
+        if words[0] in OURS and not re.search(
+            r"[|<>;&$]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)
+        ):
             self.capture()
             with typed():
                 self.code = OURS[words[0]]([os.path.expanduser(word) for word in words[1:]])
@@ -225,7 +250,9 @@ class Session:
     def real(self, command: str) -> str:
         """The command with the ids that this run made in place of those of the page."""
         for shown, made in self.known.items():
-            command = re.sub(rf"\b{shown}\b", made, command).replace(f"-{shown.lower()}.md", f"-{made.lower()}.md")
+            command = re.sub(rf"\b{shown}\b", made, command).replace(
+                f"-{shown.lower()}.md", f"-{made.lower()}.md"
+            )
         return command.replace(HOME, str(self.home))
 
     def told(self, text: str) -> list[str]:
@@ -263,11 +290,16 @@ def rewritten(text: str, session: Session) -> str:
         at = step.line + grown + step.command.count("\n")
         wrong = session.check(step)
         if wrong:
-            new = [row for row in wrong.split("\n")[1:] if not row.startswith("note: full text only")]
+            new = [
+                row for row in wrong.split("\n")[1:] if not row.startswith("note: full text only")
+            ]
             old = step.shown or []
             session.learn([(a, b) for a, b in zip(old, new, strict=False) if shape(a) == shape(b)])
             for shown, made in session.known.items():
-                new = [row.replace(made, shown).replace(f"-{made.lower()}.md", f"-{shown.lower()}.md") for row in new]
+                new = [
+                    row.replace(made, shown).replace(f"-{made.lower()}.md", f"-{shown.lower()}.md")
+                    for row in new
+                ]
             rows[at : at + len(old)] = new
             grown += len(new) - len(old)
     return "\n".join(rows)

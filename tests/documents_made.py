@@ -19,7 +19,9 @@ def pdf(*pages: str) -> bytes:
     for n, text in enumerate(pages):
         drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
         font = "/Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< /Type /Page /Parent 2 0 R {font} /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R >>")
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R {font} /MediaBox [0 0 612 792] /Contents {5 + 2 * n} 0 R >>"
+        )
         objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
     objects.append("<< /Title (Notes) >>")
     out, offsets = "%PDF-1.4\n", []
@@ -35,7 +37,9 @@ def pdf(*pages: str) -> bytes:
 def docx(heading: str, text: str) -> bytes:
     """A Word document of a heading and a paragraph."""
     main = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-    styles = '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    styles = (
+        '<w:style w:type="paragraph" w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    )
     body = (
         f'<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>{heading}</w:t></w:r></w:p>'
         f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"

@@ -62,7 +62,10 @@ def ends(process: int) -> bool:
         try:
             os.kill(process, 0)
             with suppress(FileNotFoundError):  # no Linux
-                if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}:
+                if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in {
+                    "Z",
+                    "X",
+                }:
                     return True
         except ProcessLookupError:
             return True
@@ -93,7 +96,9 @@ def failing(place: str, error: BaseException) -> Iterator[None]:
 def typed(data: str | bytes = b"") -> Iterator[None]:
     """Standard input of this process, which is no terminal, has these bytes."""
     known = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(data.encode() if isinstance(data, str) else data), "utf-8")
+    sys.stdin = io.TextIOWrapper(
+        io.BytesIO(data.encode() if isinstance(data, str) else data), "utf-8"
+    )
     try:
         yield
     finally:

@@ -21,7 +21,19 @@ from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.approval import APPROVES, NO_SIGNERS, ApprovalLine, ApprovalPolicy, BranchView
-from approval.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, Who, text, world
+from approval.approval_world import (
+    BRANCH,
+    HUMAN,
+    OTHER,
+    OTHER_BRANCH,
+    OTHER_PATH,
+    PATH,
+    RULE,
+    Clone,
+    Who,
+    text,
+    world,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "security.md"
 NAMED = 10  # Where more attacks end in the same way, the page counts them
@@ -45,7 +57,9 @@ class Victim:
     clone: Clone
     ref: str = MAIN
 
-    def write(self, evil: str = "Evil", rule: str = OTHER, path: str = OTHER_PATH) -> dict[str, str | None]:
+    def write(
+        self, evil: str = "Evil", rule: str = OTHER, path: str = OTHER_PATH
+    ) -> dict[str, str | None]:
         """A rule of the attacker's."""
         return {path: text(evil, rule)}
 
@@ -75,20 +89,28 @@ class Victim:
         """The branch as a clone sees it that knew this policy."""
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
-        inputs.save(worktree.state_dir, inputs.load(worktree.state_dir)._replace(policies={ref: policy}))
+        inputs.save(
+            worktree.state_dir, inputs.load(worktree.state_dir)._replace(policies={ref: policy})
+        )
         state.note_file(worktree, ref).unlink(missing_ok=True)
         # where a list is pinned the policy is `signed`, whatever the branch says
-        return derive(worktree, ref, self.clone.pinned() if policy.require == "signed" else NO_SIGNERS)
+        return derive(
+            worktree, ref, self.clone.pinned() if policy.require == "signed" else NO_SIGNERS
+        )
 
     def served(self, policy: ApprovalPolicy) -> set[str]:
         """The last lines of the rules in force."""
-        blobs = [one.blob for one in self.judged(policy).verdicts.values() if one.in_force and one.blob]
+        blobs = [
+            one.blob for one in self.judged(policy).verdicts.values() if one.in_force and one.blob
+        ]
         return {self.clone.run("cat-file", "blob", blob).splitlines()[-1] for blob in blobs}
 
 
 def words(clone: Clone, branch: str, rule: str, path: str) -> str:
     """What `approve-rule` writes into the merge of a proposal, which counts under every policy."""
-    line = ApprovalLine(clone.pinned().line_name(), rule, path, clone.run("rev-parse", f"{branch}:{path}"))
+    line = ApprovalLine(
+        clone.pinned().line_name(), rule, path, clone.run("rev-parse", f"{branch}:{path}")
+    )
     return f"Approve rule: Use X\n\n{APPROVES}: {line}"
 
 
@@ -189,7 +211,11 @@ def a_squash_in_which_an_agent_says_so(v: Victim) -> None:
 
 def a_merge_in_which_an_agent_says_so(v: Victim) -> None:
     v.propose()
-    v.clone.merge(OTHER_BRANCH, options=("--no-ff",), message=f"Merge branch '{OTHER_BRANCH}'\n\nAgent: claude")
+    v.clone.merge(
+        OTHER_BRANCH,
+        options=("--no-ff",),
+        message=f"Merge branch '{OTHER_BRANCH}'\n\nAgent: claude",
+    )
 
 
 def a_text_changed_inside_the_merge(v: Victim) -> None:
@@ -201,7 +227,9 @@ def a_text_changed_inside_the_merge(v: Victim) -> None:
 def a_second_rule_in_the_proposal(v: Victim) -> None:
     third = "01JD3Z8QK5W7M2X9V4T6TTTTTT"
     v.branch()
-    v.clone.commit("propose", {**v.write("Harmless"), "jira/rules/t.md": text("Evil", third)}, MALLORY)
+    v.clone.commit(
+        "propose", {**v.write("Harmless"), "jira/rules/t.md": text("Evil", third)}, MALLORY
+    )
     v.main()
     v.clone.merge(OTHER_BRANCH, options=("--no-ff",))
 
@@ -214,7 +242,9 @@ def a_second_parent_late_in_the_header(v: Victim) -> None:
     tip = v.clone.head()
     v.clone.write(OTHER_PATH, text("Evil", OTHER))
     v.clone.run("add", "-A")
-    people = b"author Human <human@x> 1770000000 +0000\ncommitter Human <human@x> 1770000000 +0000\n"
+    people = (
+        b"author Human <human@x> 1770000000 +0000\ncommitter Human <human@x> 1770000000 +0000\n"
+    )
     v.raw_commit(people + f"parent {tip}\n".encode(), f"Merge branch '{OTHER_BRANCH}'", tip)
 
 
@@ -226,7 +256,12 @@ def _odd_merge(v: Victim, name: bytes, more: bytes = b"") -> None:
     tip = v.clone.head()
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
     who = name + b" <human@x> 1770000000 +0000\n"
-    v.raw_commit(b"author " + who + b"committer " + who + more, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+    v.raw_commit(
+        b"author " + who + b"committer " + who + more,
+        f"Merge branch '{OTHER_BRANCH}'",
+        tip,
+        proposal,
+    )
 
 
 def a_merge_with_bytes_that_are_no_text(v: Victim) -> None:
@@ -248,11 +283,17 @@ def a_commit_replaced_by_another(v: Victim) -> None:
 
 
 def a_policy_that_asks_for_something_else(v: Victim) -> None:
-    v.clone.commit("use the forge", {SETTINGS: "format: 1\napproval:\n  require: forge\n", **v.write()}, MALLORY)
+    v.clone.commit(
+        "use the forge",
+        {SETTINGS: "format: 1\napproval:\n  require: forge\n", **v.write()},
+        MALLORY,
+    )
 
 
 def a_policy_that_asks_for_less(v: Victim) -> None:
-    v.clone.commit("policy", {SETTINGS: "format: 1\napproval:\n  require: merge\n  distinct: false\n"}, MALLORY)
+    v.clone.commit(
+        "policy", {SETTINGS: "format: 1\napproval:\n  require: merge\n  distinct: false\n"}, MALLORY
+    )
     an_own_proposal_merged(v)
 
 
@@ -272,7 +313,9 @@ def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
         v.clone.run("update-ref", "-d", place)
     (v.clone.root / ".git" / "shallow").unlink(missing_ok=True)
     v.clone = replace(v.clone, root=v.clone.root.with_name("shallow"))
-    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{hub}", str(v.clone.root)], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--depth", "1", f"file://{hub}", str(v.clone.root)], check=True
+    )
 
 
 def a_forged_name_on_the_merge(v: Victim) -> None:
@@ -308,7 +351,9 @@ def a_backdated_merge_of_a_signer_whose_key_expired(v: Victim) -> None:
     now, line = v.clone.clock[0], v.clone.has_key(FRIEND)
     (human,) = v.clone.pinned().read() or ()
     until = f"{datetime.fromtimestamp(now + 3600, UTC):%Y%m%d%H%M%SZ}"
-    v.clone.pinned(human.line + "\n", f'{FRIEND[1]} valid-before="{until}" {line.partition(" ")[2]}')
+    v.clone.pinned(
+        human.line + "\n", f'{FRIEND[1]} valid-before="{until}" {line.partition(" ")[2]}'
+    )
     v.propose()
     approve(v.clone, OTHER_BRANCH, OTHER, OTHER_PATH, FRIEND)
     v.clone.clock[0] = now + 7200
@@ -360,11 +405,15 @@ def _nested(v: Victim, rule: str, path: str, evil: str | None) -> None:
     v.clone.commit("Propose rule", {path: None if evil is None else text(evil, rule)}, FRIEND)
     v.clone.run("switch", "-q", "docs")
     v.clone.merge(name, by=FRIEND, options=("--no-ff",))
-    v.clone.run("checkout", "-q", "main", "--", path) if rule == RULE else (v.clone.root / path).unlink()
+    v.clone.run("checkout", "-q", "main", "--", path) if rule == RULE else (
+        v.clone.root / path
+    ).unlink()
     v.clone.commit("tidy", {"x/lessons/a.md": "a\n"}, MALLORY)
     v.main()
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", "docs")
-    v.clone.run("commit", "-q", "-m", "Merge pull request #3 from mallory/docs", by=HUMAN, committer=FORGE)
+    v.clone.run(
+        "commit", "-q", "-m", "Merge pull request #3 from mallory/docs", by=HUMAN, committer=FORGE
+    )
 
 
 def a_rule_hidden_in_a_pull_request(v: Victim) -> None:
@@ -468,7 +517,9 @@ ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("attack", "expected"), [(row[0], row[1:]) for row in ATTACKS], ids=[r[0].__name__ for r in ATTACKS]
+    ("attack", "expected"),
+    [(row[0], row[1:]) for row in ATTACKS],
+    ids=[r[0].__name__ for r in ATTACKS],
 )
 def test_what_an_attack_brings_in_force(
     victim: Victim, attack: Callable[[Victim], None], expected: tuple[str, ...]
@@ -493,7 +544,11 @@ def test_the_page_says_what_comes_of_the_attacks() -> None:
         by_outcome.setdefault(tuple(outcomes), []).append(named(attack))
     lines = [f"| attacks | {' | '.join(POLICIES)} |", f"|{' --- |' * (1 + len(POLICIES))}"]
     for ends, attacks in sorted(by_outcome.items(), key=lambda row: len(row[1])):
-        which = "; ".join(attacks) if len(attacks) <= NAMED else f"{len(attacks)} others: {'; '.join(attacks[:3])}; …"
+        which = (
+            "; ".join(attacks)
+            if len(attacks) <= NAMED
+            else f"{len(attacks)} others: {'; '.join(attacks[:3])}; …"
+        )
         lines.append(f"| {which} | {' | '.join(ends)} |")
     table, page = "\n".join(lines) + "\n", PAGE.read_text()
     if os.environ.get("REWRITE_DOCS"):
@@ -544,7 +599,10 @@ PIECES = st.sampled_from([
 
 
 def headers() -> Iterator[st.SearchStrategy[list[bytes]]]:
-    right = [b"author Human <human@x> 1770000000 +0000", b"committer Human <human@x> 1770000000 +0000"]
+    right = [
+        b"author Human <human@x> 1770000000 +0000",
+        b"committer Human <human@x> 1770000000 +0000",
+    ]
     yield st.lists(PIECES | st.binary(max_size=20), max_size=5)
     yield st.lists(PIECES | st.binary(max_size=20), max_size=3).map(lambda more: right + more)
 
@@ -557,19 +615,25 @@ def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
     root = tmp_path_factory.mktemp("odd")
 
     def run(*words: str, data: bytes = b"") -> str:
-        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True, input=data)
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, check=True, input=data
+        )
         return done.stdout.decode().strip()
 
     run("init", "-q", "-b", "main")
     identity = ["-c", "user.name=Human", "-c", "user.email=human@x"]
     run(*identity, "commit", "-q", "--allow-empty", "-m", "one")
     run(*identity, "commit", "-q", "--allow-empty", "-m", "two")
-    parents = [f"parent {run('rev-parse', name)}".encode() for name in ("HEAD", "HEAD~1")][: 1 + merge]
+    parents = [f"parent {run('rev-parse', name)}".encode() for name in ("HEAD", "HEAD~1")][
+        : 1 + merge
+    ]
     tree = f"tree {run('rev-parse', 'HEAD^{tree}')}".encode()
     data = b"\n".join([tree, *parents, *header]) + b"\n\n" + message
     made = run("hash-object", "-t", "commit", "-w", "--stdin", "--literally", data=data)
     listed = subprocess.run(
-        ["git", "-C", str(root), "rev-list", "--parents", "-1", made], capture_output=True, check=False
+        ["git", "-C", str(root), "rev-list", "--parents", "-1", made],
+        capture_output=True,
+        check=False,
     )
     if listed.returncode:
         return  # git itself takes it for damaged, and no push would bring it
@@ -590,20 +654,36 @@ def test_a_shallow_clone_keeps_only_what_it_can_prove_and_says_how_to_deepen(
 ) -> None:
     hub = victim.clone.run("remote", "get-url", "origin")
     root = tmp_path / "shallow"
-    subprocess.run(["git", "clone", "-q", "--depth", str(depth), f"file://{hub}", str(root)], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--depth", str(depth), f"file://{hub}", str(root)], check=True
+    )
     view = derive(locate(root), MAIN)
-    proven = int(victim.clone.run("rev-list", "--count", "--merges", "-1", f"main~{depth - 1}..main") or 0) > 0
+    proven = (
+        int(
+            victim.clone.run("rev-list", "--count", "--merges", "-1", f"main~{depth - 1}..main")
+            or 0
+        )
+        > 0
+    )
     assert view.verdicts[RULE].in_force is proven
     (alarm,) = view.alarms
-    assert (alarm.kind, "--unshallow" in alarm.hint, "--deepen" in alarm.hint) == ("shallow", True, True)
+    assert (alarm.kind, "--unshallow" in alarm.hint, "--deepen" in alarm.hint) == (
+        "shallow",
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize("kind", ["blob:none", "tree:0"])
-def test_a_partial_clone_reads_as_far_as_it_has_objects(victim: Victim, tmp_path: Path, kind: str) -> None:
+def test_a_partial_clone_reads_as_far_as_it_has_objects(
+    victim: Victim, tmp_path: Path, kind: str
+) -> None:
     hub = victim.clone.run("remote", "get-url", "origin")
     subprocess.run(["git", "-C", hub, "config", "uploadpack.allowFilter", "true"], check=True)
     root = tmp_path / "partial"
-    subprocess.run(["git", "clone", "-q", f"--filter={kind}", f"file://{hub}", str(root)], check=True)
+    subprocess.run(
+        ["git", "clone", "-q", f"--filter={kind}", f"file://{hub}", str(root)], check=True
+    )
     subprocess.run(["git", "-C", str(root), "remote", "set-url", "origin", "/nowhere"], check=True)
     if kind == "tree:0":
         with pytest.raises(UnsupportedRepository) as refused:

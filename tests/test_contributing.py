@@ -21,7 +21,12 @@ FUTURE = "from __future__ import annotations\n"
 
 
 def section(heading: str) -> str:
-    return (TOP / "CONTRIBUTING.md").read_text("utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return (
+        (TOP / "CONTRIBUTING.md")
+        .read_text("utf-8")
+        .partition(f"## {heading}\n")[2]
+        .partition("\n## ")[0]
+    )
 
 
 def add(file: Path, code: str) -> None:
@@ -30,8 +35,12 @@ def add(file: Path, code: str) -> None:
         file.write_text(code, encoding="utf-8")
         return
     text = file.read_text(encoding="utf-8")
-    imports, _, body = code.rpartition("\n\n\n") if code.startswith(("from ", "import ")) else ("", "", code)
-    file.write_text(text.replace(FUTURE, f"{FUTURE}\n{imports}\n", 1) + "\n\n" + body, encoding="utf-8")
+    imports, _, body = (
+        code.rpartition("\n\n\n") if code.startswith(("from ", "import ")) else ("", "", code)
+    )
+    file.write_text(
+        text.replace(FUTURE, f"{FUTURE}\n{imports}\n", 1) + "\n\n" + body, encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -46,8 +55,12 @@ def copy(tmp_path: Path) -> Path:
 
 
 def run(copy: Path, *words: str) -> None:
-    environ = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))}
-    done = subprocess.run([sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False)
+    environ = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))
+    }
+    done = subprocess.run(
+        [sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -65,13 +78,19 @@ def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> 
     run(copy, "-m", "ruff", "check", "--fix", "--quiet", *python)
     run(copy, "-m", "ruff", "format", "--quiet", *python)
     run(copy, ".ci/reference.py")
-    tests = ("tests/interfaces/test_random.py", "tests/interfaces/test_help.py", "tests/test_docs.py")
+    tests = (
+        "tests/interfaces/test_random.py",
+        "tests/interfaces/test_help.py",
+        "tests/test_docs.py",
+    )
     run_tests(copy, "random or current", *tests)
 
 
 def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Path) -> None:
     told = section("How to add a kind of entry")
-    named = re.findall(r"`([a-z.-]+/[^`]*)`", told.partition("1. ")[2].replace("tests/test_template.py", ""))
+    named = re.findall(
+        r"`([a-z.-]+/[^`]*)`", told.partition("1. ")[2].replace("tests/test_template.py", "")
+    )
     assert 5 < len(set(named)) <= 8
     steps = list(STEP.finditer(told))
     assert len(steps) == 5
@@ -84,6 +103,10 @@ def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Pat
         text, line = file.read_text(), f"{step['line']}\n"
         assert text.count(line) == 1, line
         file.write_text(text.replace(line, line + new))
-    tests = ("tests/app/test_decisions.py", "tests/model/test_layout.py", "tests/interfaces/test_every_kind.py")
+    tests = (
+        "tests/app/test_decisions.py",
+        "tests/model/test_layout.py",
+        "tests/interfaces/test_every_kind.py",
+    )
     # of the kinds that were there before, the other tests are enough
     run_tests(copy, "decision or letters", *tests)

@@ -31,7 +31,9 @@ OPS: Any = importlib.import_module("re._constants")
 SHORT, LENGTH, TIMES = 600, 2_000, 4
 TOO_MUCH = 2.5  # Times as long for one text as for TIMES parts of it: linear is 1, a square 4
 QUICK = 0.000_16  # Seconds for a short text: of a square the longest takes 178 times as long, which is NOTHING
-GROWS = 5  # Times as long for a short text as for a part of it: linear is TIMES, a square its square
+GROWS = (
+    5  # Times as long for a short text as for a part of it: linear is TIMES, a square its square
+)
 PATIENCE = 15.0  # Seconds for all texts of an expression: the slowest of ours needs 3
 TICK = 0.004  # Seconds: what the clock of some systems tells apart
 NOTHING = 0.03  # Seconds: a square would need more for the longer text
@@ -84,7 +86,11 @@ def uses(tree: ast.Module) -> dict[str, set[str]]:
     """The methods that are called of each name."""
     called: dict[str, set[str]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in METHODS
+            and isinstance(node.value, ast.Name)
+        ):
             called.setdefault(node.value.id, set()).add(node.attr)
     return called
 
@@ -105,7 +111,10 @@ def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = ast.unparse(node.func)
-            if function == "expression" or function in {"re.compile", *(f"re.{method}" for method in METHODS)}:
+            if function == "expression" or function in {
+                "re.compile",
+                *(f"re.{method}" for method in METHODS),
+            }:
                 yield node, function.removeprefix("re.")
 
 
@@ -113,13 +122,20 @@ def is_cut(node: ast.Call, method: str) -> bool:
     """Whether the text that is matched is the beginning of one: `text[:MOST]`."""
     at = 2 if method in {"sub", "subn"} else 1
     text = node.args[at] if len(node.args) > at else None
-    return isinstance(text, ast.Subscript) and isinstance(text.slice, ast.Slice) and text.slice.upper is not None
+    return (
+        isinstance(text, ast.Subscript)
+        and isinstance(text.slice, ast.Slice)
+        and text.slice.upper is not None
+    )
 
 
 @cache
 def sources() -> dict[str, ast.Module]:
     files = [file for file in SOURCE.rglob("*.py") if file.name != "__main__.py"]
-    return {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in sorted(files)}
+    return {
+        file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8"))
+        for file in sorted(files)
+    }
 
 
 def module_of(name: str) -> dict[str, Any]:
@@ -144,7 +160,9 @@ def expressions() -> tuple[list[Found], set[str]]:
         for call, function in calls(tree):
             owner = owners.get(id(call), "")
             at = FLAGS_AT.get(function, 2 if function in METHODS else 1)
-            stated = call.args[at : at + 1] or [word.value for word in call.keywords if word.arg == "flags"]
+            stated = call.args[at : at + 1] or [
+                word.value for word in call.keywords if word.arg == "flags"
+            ]
             try:
                 pattern = value_of(call.args[0], names)
                 flags = int(value_of(stated[0], names)) if stated else 0
@@ -158,9 +176,13 @@ def expressions() -> tuple[list[Found], set[str]]:
                     continue
                 methods = {function}
             else:
-                methods = called.get(owner, set()) | uses_elsewhere().get(owner, set()) or {"search"}
+                methods = called.get(owner, set()) | uses_elsewhere().get(owner, set()) or {
+                    "search"
+                }
             label = owner or (
-                ast.unparse(call.args[0]) if isinstance(call.args[0], ast.Name) else f"line {call.lineno}"
+                ast.unparse(call.args[0])
+                if isinstance(call.args[0], ast.Name)
+                else f"line {call.lineno}"
             )
             found.append(Found(f"{file}: {label}", pattern, flags, frozenset(methods)))
     return found, computed
@@ -172,7 +194,11 @@ def expressions() -> tuple[list[Found], set[str]]:
 def members(parts: Any) -> list[str]:
     """Signs that a class of signs has."""
     sign_class = re.compile("[" + "".join(map(in_class, parts)) + "]")
-    first = [chr(value if op is OPS.LITERAL else value[0]) for op, value in parts if op in {OPS.LITERAL, OPS.RANGE}]
+    first = [
+        chr(value if op is OPS.LITERAL else value[0])
+        for op, value in parts
+        if op in {OPS.LITERAL, OPS.RANGE}
+    ]
     return [sign for sign in SIGNS if sign_class.match(sign)] or first or ["a"]
 
 
@@ -251,7 +277,12 @@ def texts(found: Found) -> set[tuple[str, str]]:
     parts = PARSER.parse(pattern, found.flags)
     made = {("", pump) for pump in PUMPS}
     for before, pump in set(repeated(parts)):
-        made |= {(before, pump), ("\n" + before, pump), ("", before + pump), ("", before + pump + "\n")}
+        made |= {
+            (before, pump),
+            ("\n" + before, pump),
+            ("", before + pump),
+            ("", before + pump + "\n"),
+        }
         made |= {(before, pump + "\n"), (before, pump + " "), ("", before + pump + " ")}
     whole = {example(parts, choice) for choice in range(3)}
     made |= {("", text + end) for text, end in product(whole, ("", "\n", " ")) if text}
@@ -293,7 +324,9 @@ class Hostile(NamedTuple):
         return self.before + self.pump * (size // len(self.pump) + 1) + self.end
 
 
-def look(compiled: Any, method: str, text: str, clock: Callable[[], float] = time.process_time) -> float:
+def look(
+    compiled: Any, method: str, text: str, clock: Callable[[], float] = time.process_time
+) -> float:
     """The time of one look through a text."""
     subject: Any = text.encode("utf-8", "replace") if isinstance(compiled.pattern, bytes) else text
     began = clock()

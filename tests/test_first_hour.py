@@ -23,9 +23,20 @@ def test_the_first_hour_takes_at_most_twenty_commands_and_names_every_step() -> 
     installing = re.findall(r"^pipx install .*$", PAGE, re.MULTILINE)
     assert len(installing) == 1
     assert len(steps(PAGE)) + len(installing) <= MOST_COMMANDS
-    order = "install", "repository", "lesson", "search", "agents", "rule", "second clone", "agents were told"
+    order = (
+        "install",
+        "repository",
+        "lesson",
+        "search",
+        "agents",
+        "rule",
+        "second clone",
+        "agents were told",
+    )
     headings = re.findall(r"^## \d\. (.*)$", PAGE, re.MULTILINE)
-    assert [step in heading.lower() for step, heading in zip(order, headings, strict=True)] == [True] * len(order)
+    assert [step in heading.lower() for step, heading in zip(order, headings, strict=True)] == [
+        True
+    ] * len(order)
 
 
 def test_a_newcomer_types_the_page_on_a_terminal_in_an_empty_home(

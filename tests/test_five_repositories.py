@@ -20,7 +20,16 @@ from interfaces.world import Outcome, environment, run_inside
 HOST = "https://git.example/"
 """Where the remotes seem to be: each person's git knows that it is a folder."""
 CODE = "Run it:\n\n```sh\nmake release\n```\n"
-WHY = ("--when", "a widget is frobnicated", "--do", "count to three", "--because", "it blinks", "--source", "tested")
+WHY = (
+    "--when",
+    "a widget is frobnicated",
+    "--do",
+    "count to three",
+    "--because",
+    "it blinks",
+    "--source",
+    "tested",
+)
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,14 @@ class Person:
         assert done.returncode == 0, f"git {words}\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
 
-    def add(self, at: str, title: str, *more: str, content: str = "Seen twice.", tier: str = "") -> Any:
+    def add(
+        self, at: str, title: str, *more: str, content: str = "Seen twice.", tier: str = ""
+    ) -> Any:
         """Add a lesson; the data of the answer."""
         chosen = ("--tier", tier) if tier else ()
-        return self.data(at, *chosen, "contribute", "add-lesson", "--title", title, "--content", content, *more)
+        return self.data(
+            at, *chosen, "contribute", "add-lesson", "--title", title, "--content", content, *more
+        )
 
     def promote(self, at: str, handle: str, to: str, *more: str) -> Any:
         return self.data(at, "contribute", "promote", handle, "--to", to, *more)
@@ -70,10 +83,14 @@ class Person:
         return {one["title"]: one["tier"] for one in self.data(at, *more, "recall", "list")}
 
     def sync(self, *companies: str) -> str:
-        return "".join(self.ours(company, "--repo", ".", "admin", "sync").out for company in companies)
+        return "".join(
+            self.ours(company, "--repo", ".", "admin", "sync").out for company in companies
+        )
 
     def handle(self, at: str, title: str, *more: str) -> str:
-        found: str = next(x["handle"] for x in self.data(at, *more, "recall", "list") if x["title"] == title)
+        found: str = next(
+            x["handle"] for x in self.data(at, *more, "recall", "list") if x["title"] == title
+        )
         return found
 
 
@@ -140,14 +157,36 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
         _begin(person, ".ai/reference")
         settings = person.home / ".config/ai-lessons/config.toml"
         settings.parent.mkdir(parents=True)
-        parts = (f'[enterprise.{x}]\npath = "~/{x}"\nsync_url = "{HOST}{x}.git"\n' for x in ("acme", "beta"))
+        parts = (
+            f'[enterprise.{x}]\npath = "~/{x}"\nsync_url = "{HOST}{x}.git"\n'
+            for x in ("acme", "beta")
+        )
         settings.write_text("".join(parts))
     for company, project in (("acme", "shop"), ("beta", "lab")):
         _begin(bo, company)
         bo.git(company, "remote", "add", "origin", f"{HOST}{company}.git")
-        bo.ours(company, "--repo", ".", "contribute", "add-lesson", "--title", f"{company} frobnicates", *WHY)
+        bo.ours(
+            company,
+            "--repo",
+            ".",
+            "contribute",
+            "add-lesson",
+            "--title",
+            f"{company} frobnicates",
+            *WHY,
+        )
         if company == "acme":
-            bo.ours(company, "--repo", ".", "contribute", "add-lesson", "--title", "acme releases", "--content", CODE)
+            bo.ours(
+                company,
+                "--repo",
+                ".",
+                "contribute",
+                "add-lesson",
+                "--title",
+                "acme releases",
+                "--content",
+                CODE,
+            )
         bo.git(company, "push", "-q", "-u", "origin", "main")
         _begin_project(bo, project, company)
         ann.git("", "clone", "-q", f"{HOST}{project}.git", project)
@@ -175,7 +214,9 @@ def world(made: World, tmp_path: Path) -> World:
     return mine
 
 
-def test_a_search_sees_what_applies_where_one_stands_and_never_another_company(world: World) -> None:
+def test_a_search_sees_what_applies_where_one_stands_and_never_another_company(
+    world: World,
+) -> None:
     ann = world.ann
     assert ann.finds("shop", "frobnicate") == {
         "shop frobnicates": "project", "ann frobnicates": "user", "acme frobnicates": "enterprise:acme",
@@ -208,7 +249,9 @@ def test_a_write_goes_to_the_project_else_to_the_user_else_where_one_says(world:
 
 def _there(person: Person, at: str, written: Any) -> str:
     """The file that was written, by where it lies on the machine."""
-    found = re.search(r"^  path: (\S+)", person.ours(at, "recall", "show", written["handle"]).out, re.MULTILINE)
+    found = re.search(
+        r"^  path: (\S+)", person.ours(at, "recall", "show", written["handle"]).out, re.MULTILINE
+    )
     assert found
     return found[1].replace("~", str(person.home), 1)
 
@@ -233,7 +276,9 @@ def test_what_a_project_learned_goes_to_a_person_and_on_to_another_project(world
 def test_a_company_takes_a_lesson_through_its_curator_and_everybody_finds_it(world: World) -> None:
     ann, bo = world.ann, world.bo
     added = ann.add("shop", "Widgets of Ann Example need oil", *WHY)
-    done = ann.promote("shop", added["handle"], "enterprise:acme", "--reason", "three teams lost widgets")
+    done = ann.promote(
+        "shop", added["handle"], "enterprise:acme", "--reason", "three teams lost widgets"
+    )
     proposed = done["proposal"]["handle"]
     assert done["outcome"] == "proposed"
     assert "need oil" not in "".join(ann.titles("acme", "--tier", "enterprise:acme"))
@@ -288,11 +333,15 @@ def test_what_a_company_knows_leaves_it_as_its_policy_says(
             assert ann.promote("shop", handle, "user")["outcome"] == expected
             continue
         refused = ann.ours("shop", "contribute", "promote", handle, "--to", "user", code=8).err
-        assert re.search(r"enterprise:acme.*governance\.\w+ is \w+ \(.*on origin/main at [0-9a-f]{10}", refused)
+        assert re.search(
+            r"enterprise:acme.*governance\.\w+ is \w+ \(.*on origin/main at [0-9a-f]{10}", refused
+        )
         assert title not in ann.titles("")
 
 
-@pytest.mark.parametrize(("value", "words", "code"), [("block", 8, 8), ("allow_non_code", 0, 8), ("allow", 0, 0)])
+@pytest.mark.parametrize(
+    ("value", "words", "code"), [("block", 8, 8), ("allow_non_code", 0, 8), ("allow", 0, 0)]
+)
 def test_what_one_writes_for_oneself_meanwhile_is_as_the_company_says(
     world: World, value: str, words: int, code: int
 ) -> None:
@@ -306,15 +355,23 @@ def test_what_one_writes_for_oneself_meanwhile_is_as_the_company_says(
     ann.ours("lab", *add, "Of the other project", "--content", "Words.")
     ann.ours("", *add, "At home", "--content", "-", stdin=CODE)
     expected = {"At home", "Of the other project"} | ({"Only words"} if not words else set())
-    assert set(ann.titles("")) == expected | {"ann frobnicates"} | ({"With code"} if not code else set())
+    assert set(ann.titles("")) == expected | {"ann frobnicates"} | (
+        {"With code"} if not code else set()
+    )
 
 
 def test_a_release_lets_one_text_out_to_one_place_until_nothing_may_leave(world: World) -> None:
     ann = world.ann
     handle = ann.handle("shop", "shop frobnicates")
     asked = ann.promote("shop", handle, "user")
-    assert (asked["outcome"], asked["decided_in"], asked["copy"]) == ("asked", "enterprise:acme", None)
-    assert str(ann.home) not in ann.git("acme", "log", "-1", "--format=%B", asked["proposal"]["branch"])
+    assert (asked["outcome"], asked["decided_in"], asked["copy"]) == (
+        "asked",
+        "enterprise:acme",
+        None,
+    )
+    assert str(ann.home) not in ann.git(
+        "acme", "log", "-1", "--format=%B", asked["proposal"]["branch"]
+    )
     assert "shop frobnicates" not in ann.titles("")
     world.approve("acme", asked["proposal"]["handle"])
     assert ann.promote("shop", handle, "user")["outcome"] == "copied"
@@ -338,7 +395,9 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     with over_stdio("--tools", "all", **named) as agent:
         found = agent.call("search", query="frobnicate")["lessons"]
         assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
-        assert f"{ann.home}/shop/.ai/reference (project)" in agent.reads("search", query="frobnicate")
+        assert f"{ann.home}/shop/.ai/reference (project)" in agent.reads(
+            "search", query="frobnicate"
+        )
         assert "acme frobnicates" in agent.reads("get_resource", resource_id=company)
         written = agent.call("add_lesson", title="Learned here", content="Seen.")
         assert (ann.home / "shop/.ai/reference" / written["path"]).is_file()
@@ -366,7 +425,9 @@ def test_an_export_of_a_company_keeps_where_its_lessons_come_from(world: World) 
     done = ann.data("again", "--repo", ".", "admin", "import", "../acme.json")
     assert len(done["written"]) == 3
     ann.ours("again", "--repo", ".", "admin", "export", "../again.json")
-    first, second = (json.loads((ann.home / name).read_text()) for name in ("acme.json", "again.json"))
+    first, second = (
+        json.loads((ann.home / name).read_text()) for name in ("acme.json", "again.json")
+    )
     assert first | {"exported_at": ""} == second | {"exported_at": ""}
     why = ann.ours("again", "--repo", ".", "recall", "why", proposed).out
     assert "source: tested; promoted from project:shop" in why

@@ -39,7 +39,11 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def markdown() -> None:
     texts = [f"## {pump * 50_000}\n\ntext\n" for pump in ("[", "![", "<", "\\[")]
     short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
-    texts += ["".join(f"## h{n}\n\ntext\n\n" for n in range(16_000)), short, "\n" * 500_000 + "- a\n" * 60_000]
+    texts += [
+        "".join(f"## h{n}\n\ntext\n\n" for n in range(16_000)),
+        short,
+        "\n" * 500_000 + "- a\n" * 60_000,
+    ]
     for text in texts:
         entry = read_entry("p/docs/1.0/a.md", text.encode())
         assert chunks.split(entry, Chunking(256, 400, 128))
@@ -87,7 +91,18 @@ def html() -> None:
     pytest.importorskip("trafilatura")
     from ai_lessons.connectors.web import convert
 
-    for pump in ("<article>a", "<main>a", "<!--", "<a ", "<a b='", "<a b=", "</", "<?", "<div>", "<![CDATA["):
+    for pump in (
+        "<article>a",
+        "<main>a",
+        "<!--",
+        "<a ",
+        "<a b='",
+        "<a b=",
+        "</",
+        "<?",
+        "<div>",
+        "<![CDATA[",
+    ):
         with suppress(AiLessonsError):
             convert("a.html", ".html", f"<body>{pump * (200_000 // len(pump))}".encode())
     with pytest.raises(AiLessonsError, match="more than 300,000 tags"):
@@ -98,7 +113,10 @@ def docx() -> None:
     pytest.importorskip("mammoth")
     from ai_lessons.connectors.web import convert
 
-    for paragraphs, said in ((400_000, "more than 300,000 tags"), (20_000_000, "in it has more than 32 MB")):
+    for paragraphs, said in (
+        (400_000, "more than 300,000 tags"),
+        (20_000_000, "in it has more than 32 MB"),
+    ):
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
             made.writestr("word/document.xml", b"<w:p/>" * paragraphs)
@@ -127,13 +145,13 @@ def python() -> None:
 def approval() -> None:
     """Many proposals, merges and pulls of many rules, which a push can bring: 20,000 commits, 2,000 rules."""
 
-    def commit(node: int, parents: list[int], message: str, *sides: tuple[PathChange, ...]) -> RawCommit:
+    def commit(
+        node: int, parents: list[int], message: str, *sides: tuple[PathChange, ...]
+    ) -> RawCommit:
         names = [f"{parent:040x}" for parent in parents]
         head = "".join(f"parent {name}\n" for name in names)
         who = f"A <a{node % 7}@x> {node} +0000"
-        record = (
-            f"{node:040x} {' '.join(names)}\ntree {'0' * 40}\n{head}author {who}\ncommitter {who}\n\n    {message}\n"
-        )
+        record = f"{node:040x} {' '.join(names)}\ntree {'0' * 40}\n{head}author {who}\ncommitter {who}\n\n    {message}\n"
         made = RawCommit(record.encode())
         made.changes = sides or ((),)
         return made
@@ -145,10 +163,14 @@ def approval() -> None:
         texts[rule], side = new, commits[-1].id
         node = int(side, 16) + 1
         commits.append(commit(node, [tip], "Propose rule", change))
-        commits.append(commit(node + 1, [tip, node], f"Merge branch 'rules/R-{rule[-6:]}-x'", change, ()))
+        commits.append(
+            commit(node + 1, [tip, node], f"Merge branch 'rules/R-{rule[-6:]}-x'", change, ())
+        )
         if event % 3 == 0:
             commits.append(commit(node + 2, [tip], "note", ()))
-            commits.append(commit(node + 3, [node + 2, node + 1], "Merge branch 'main' of hub", change, ()))
+            commits.append(
+                commit(node + 3, [node + 2, node + 1], "Merge branch 'main' of hub", change, ())
+            )
         tip = int(commits[-1].id, 16)
     history = ApprovalHistory(commits, lambda path, _: path[8:34], "main", "main")
     verdicts = judge(history, ApprovalPolicy(), NO_SIGNERS)
@@ -174,11 +196,21 @@ def others() -> None:
             importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
         packages.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
-    for command in ("1" * 100_000, "<<a " * 500_000, "<<a\n" + "\n" * 300_000, '"' + '\\"' * 100_000, "'" * 100_001):
+    for command in (
+        "1" * 100_000,
+        "<<a " * 500_000,
+        "<<a\n" + "\n" * 300_000,
+        '"' + '\\"' * 100_000,
+        "'" * 100_001,
+    ):
         transcripts.programs(command)
     transcripts.adds_a_lesson("ai-lessons " * 100_000)
     versions.listed(f"1{' ' * 500_000}2")
-    for body in ("`" * 300_000, "```\n$ a\n" * 30_000, "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1))):
+    for body in (
+        "`" * 300_000,
+        "```\n$ a\n" * 30_000,
+        "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1)),
+    ):
         list(transcripts.recorded(read_entry("p/lessons/a.md", body.encode())))
     with suppress(AiLessonsError):
         lessons.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
@@ -206,13 +238,28 @@ def anchored() -> None:
 
 
 READERS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (markdown, page, merge, diff, sitemap, html, docx, python, approval, others, anchored)
+    one.__name__: one
+    for one in (
+        markdown,
+        page,
+        merge,
+        diff,
+        sitemap,
+        html,
+        docx,
+        python,
+        approval,
+        others,
+        anchored,
+    )
 }
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_texts_are_read_in_time_with_their_length(reader: str) -> None:
-    done = subprocess.run([sys.executable, __file__, reader], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, __file__, reader], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

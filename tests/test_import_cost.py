@@ -13,7 +13,14 @@ SLOW = (
     "lancedb", "pyarrow", "fastembed", "onnxruntime", "tokenizers", "numpy", "mcp", "markdown_it", "huggingface_hub",
     "packaging", "detect_secrets", "requests", "starlette", "uvicorn", "jinja2", "nh3",
 )  # fmt: skip
-FIRST = {"app", "errors", "interfaces", "interfaces.cli", "interfaces.cli.command", "interfaces.output"}
+FIRST = {
+    "app",
+    "errors",
+    "interfaces",
+    "interfaces.cli",
+    "interfaces.cli.command",
+    "interfaces.output",
+}
 FIRST |= {"model", "model.plain"}
 """Modules of ours that may load before the command is known."""
 NOT_TO_LIST = {
@@ -43,7 +50,12 @@ def loaded(code: str, cwd: Path | None = None) -> set[str]:
     probe = f"import sys\n{code}\nprint('LOADED', *{{{ours} for name in sys.modules}})"
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, check=False, env=environ, cwd=cwd
+        [sys.executable, "-c", probe],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environ,
+        cwd=cwd,
     )
     assert "LOADED" in done.stdout, done.stderr
     return set(done.stdout.rpartition("LOADED")[2].split())
@@ -54,7 +66,11 @@ def calling(*args: str, program: str = "cli") -> str:
 
 
 def test_help_loads_nothing_slow() -> None:
-    for args, program in ((("--help",), "cli"), (("admin", "init", "--help"), "cli"), (("load", "--help"), "lesson")):
+    for args, program in (
+        (("--help",), "cli"),
+        (("admin", "init", "--help"), "cli"),
+        (("load", "--help"), "lesson"),
+    ):
         assert loaded(calling(*args, program=program)) & {*SLOW, *WRITING} == set()
 
 
@@ -68,7 +84,9 @@ def test_version_and_help_load_click_and_few_modules_of_ours() -> None:
         assert ours(names) <= FIRST
         assert "sqlite3" not in names
     asking = loaded("from ai_lessons.app import open_repository, daemon_client")
-    assert ours(asking) & {"git.worktree", "git.store", "search.catalog", "model.transcripts"} == set()
+    assert (
+        ours(asking) & {"git.worktree", "git.store", "search.catalog", "model.transcripts"} == set()
+    )
 
 
 @pytest.fixture
@@ -76,7 +94,10 @@ def reviewed(git_repo: Path, git: Git) -> Path:
     """A repository with a lesson, and a proposed rule that has been counted once."""
     for name, text in (
         ("global/lessons/a.md", ENTRY),
-        ("global/rules/b.md", ENTRY.replace("lesson\n", "rule\nrationale: why\n").replace("8F3K2A", "5N1QTC")),
+        (
+            "global/rules/b.md",
+            ENTRY.replace("lesson\n", "rule\nrationale: why\n").replace("8F3K2A", "5N1QTC"),
+        ),
     ):
         put_file(git_repo / name, text)
     git(git_repo, "add", "global/lessons")
@@ -100,7 +121,10 @@ def test_reading_loads_nothing_slow_once_the_catalog_is_there(reviewed: Path) ->
     names = loaded(calling("--repo", str(reviewed), "recall", "list"))
     assert ours(names) & NOT_TO_LIST == set()
     assert "dataclasses" not in names
-    assert loaded(calling("--repo", str(reviewed), "load", program="lesson")) & {*SLOW, *WRITING} == set()
+    assert (
+        loaded(calling("--repo", str(reviewed), "load", program="lesson")) & {*SLOW, *WRITING}
+        == set()
+    )
 
 
 def test_review_init_hosts_and_save_load_no_index(reviewed: Path) -> None:

@@ -37,7 +37,10 @@ def data(path: str) -> Any:
 def faults(manifest: object, schema: str) -> list[str]:
     """What is wrong with it by a published schema."""
     published = data(f"tests/schemas/{schema}.json")
-    return [error.message for error in jsonschema.validators.validator_for(published)(published).iter_errors(manifest)]
+    return [
+        error.message
+        for error in jsonschema.validators.validator_for(published)(published).iter_errors(manifest)
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(manifests()))
@@ -68,7 +71,9 @@ def test_a_marketplace_leads_to_a_plugin_with_the_files_that_its_manifest_names(
 
 def test_every_host_has_the_hooks_of_the_plugin_by_its_own_names() -> None:
     codex = data("hooks/codex/hooks/hooks.json")["hooks"]
-    assert {call["command"] for groups in codex.values() for group in groups for call in group["hooks"]} == {SHELL}
+    assert {
+        call["command"] for groups in codex.values() for group in groups for call in group["hooks"]
+    } == {SHELL}
     gemini = data("hooks/hooks.json")["hooks"]
     assert set(gemini) == {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"}
 
@@ -108,7 +113,8 @@ def test_nothing_that_a_shell_reads_needs_the_executable_bit() -> None:
 
 RUNNERS = r"(?:uvx|pipx|uv|pip3?|pip install|npx|bunx|conda|brew|(?:docker|podman) (?:run|pull))"
 BY_NAME = re.compile(  # a path (`./ai-lessons`), a URL and `--from .` name no package of an index
-    rf"\b{RUNNERS}\b[^\n|;]*?[\s\"'@,](?<!--repo )ai[-_]lessons(?:\[[^\]]*\])?(?=[\s\"'=@<>~,`]|$)", re.MULTILINE
+    rf"\b{RUNNERS}\b[^\n|;]*?[\s\"'@,](?<!--repo )ai[-_]lessons(?:\[[^\]]*\])?(?=[\s\"'=@<>~,`]|$)",
+    re.MULTILINE,
 )
 DECLARED = re.compile(
     r"(?:dependencies|additional_dependencies|identifier|AI_LESSONS)[\"']?\s*[:=]\s*\[?\s*[\"']?ai-lessons"
@@ -119,7 +125,10 @@ CURSOR = base64.b64encode(b'{"command":"uvx","args":["ai-lessons"]}').decode()
 
 def fetches(text: str) -> list[str]:
     """What in a text fetches the package by its name from an index; links are read as a host reads them."""
-    links = [parse_qs(urlsplit(link).query).get("config", []) for link in re.findall(r"https://[^)\s\"']+", text)]
+    links = [
+        parse_qs(urlsplit(link).query).get("config", [])
+        for link in re.findall(r"https://[^)\s\"']+", text)
+    ]
     configs = [config for values in links for config in values]
     for config in list(configs):
         with suppress(ValueError):
@@ -144,8 +153,15 @@ def test_what_fetches_by_name_is_recognised(text: str) -> None:
 
 
 def test_nothing_in_the_tree_fetches_a_package_by_our_name_which_anybody_may_take() -> None:
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
-    ours = (".ci/listed/", "tests/", "CHANGELOG.md", "changelog.d/")  # filled at a release; examples; history
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True
+    ).stdout
+    ours = (
+        ".ci/listed/",
+        "tests/",
+        "CHANGELOG.md",
+        "changelog.d/",
+    )  # filled at a release; examples; history
     texts = {
         name: (TOP / name).read_text("utf-8", errors="replace")
         for name in filter(None, names.split("\0"))

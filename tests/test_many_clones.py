@@ -8,7 +8,9 @@ from pathlib import Path
 TOP = Path(__file__).parents[1]
 
 
-def test_four_clones_share_rounds_of_edits_of_the_same_entry_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_four_clones_share_rounds_of_edits_of_the_same_entry_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench.sync", "--rounds", "2", "--check", "--work", str(tmp_path)],
         capture_output=True, text=True, check=False, cwd=TOP, env={**os.environ, "GIT_CONFIG_NOSYSTEM": "1"},

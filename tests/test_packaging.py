@@ -26,7 +26,9 @@ FIND = (
 
 def shipped(folder: str) -> set[str]:
     """Every file of a data folder as git knows it, so that leftovers of an editor do not count."""
-    done = subprocess.run(["git", "ls-files", "-z", folder], cwd=PROJECT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "ls-files", "-z", folder], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
     return {name.removeprefix(folder + "/") for name in done.stdout.split("\0") if name}
 
 
@@ -34,7 +36,9 @@ def python(*arguments: str | Path, cwd: Path = PROJECT) -> str:
     """Run this Python without the path that pytest gave us; its output."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -58,29 +62,56 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def put_into(site: Path, package: Path) -> Path:
-    python("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", site, package, cwd=package.parent)
+    python(
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        site,
+        package,
+        cwd=package.parent,
+    )
     return site
 
 
-@pytest.mark.parametrize(("folder", "inside"), [("template-repo", "_template"), ("hooks", "_hooks")])
-def test_the_wheel_holds_the_template_and_the_hooks_whole(wheel: Path, folder: str, inside: str) -> None:
+@pytest.mark.parametrize(
+    ("folder", "inside"), [("template-repo", "_template"), ("hooks", "_hooks")]
+)
+def test_the_wheel_holds_the_template_and_the_hooks_whole(
+    wheel: Path, folder: str, inside: str
+) -> None:
     prefix = f"ai_lessons/{inside}/"
-    names = {name.removeprefix(prefix) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(prefix)}
+    names = {
+        name.removeprefix(prefix)
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name.startswith(prefix)
+    }
 
     assert names == shipped(folder)
     for name in names:
         assert zipfile.ZipFile(wheel).read(prefix + name) == (PROJECT / folder / name).read_bytes()
 
 
-def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(wheel: Path) -> None:
+def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(
+    wheel: Path,
+) -> None:
     folder = "ai_lessons/interfaces/web/"
-    names = {name.removeprefix(folder) for name in zipfile.ZipFile(wheel).namelist() if name.startswith(folder)}
+    names = {
+        name.removeprefix(folder)
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name.startswith(folder)
+    }
 
     assert names == shipped("src/" + folder.rstrip("/"))
     assert {"templates/base.html", "static/look.css", "static/look.js", "static/graph.js"} <= names
 
 
-def test_the_wheel_names_the_three_programs_and_each_can_be_imported(wheel: Path, installed: Path) -> None:
+def test_the_wheel_names_the_three_programs_and_each_can_be_imported(
+    wheel: Path, installed: Path
+) -> None:
     archive = zipfile.ZipFile(wheel)
     entry_points = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
     config = configparser.ConfigParser()
@@ -90,9 +121,7 @@ def test_the_wheel_names_the_three_programs_and_each_can_be_imported(wheel: Path
     assert set(programs) == {"ai-lessons", "lesson", "ai-lessons-mcp"}
     for target in programs.values():
         module, _, function = target.partition(":")
-        code = (
-            f"import sys; sys.path.insert(0, {str(installed)!r}); import {module} as m; assert callable(m.{function})"
-        )
+        code = f"import sys; sys.path.insert(0, {str(installed)!r}); import {module} as m; assert callable(m.{function})"
         python("-c", code, cwd=installed)
 
 
@@ -110,12 +139,19 @@ def test_an_installed_wheel_finds_the_template_and_its_scripts_can_run(installed
     assert os.access(hooks / "pre-commit", os.X_OK)
 
 
-def test_an_editable_install_finds_them_beside_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editable_install_finds_them_beside_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(PROJECT)
-    monkeypatch.setenv("SETUPTOOLS_SCM_PRETEND_VERSION", "1.0")  # a clone without history is warned about
+    monkeypatch.setenv(
+        "SETUPTOOLS_SCM_PRETEND_VERSION", "1.0"
+    )  # a clone without history is warned about
     site = put_into(tmp_path / "site", tmp_path / hatchling.build_editable(str(tmp_path)))
     found = list(map(Path, python("-c", FIND, site, cwd=tmp_path).split()))
-    assert all((place / probe).exists() for place, probe in zip(found, ("README.md", "pre-commit"), strict=True))
+    assert all(
+        (place / probe).exists()
+        for place, probe in zip(found, ("README.md", "pre-commit"), strict=True)
+    )
 
 
 def test_the_source_archive_builds_everything_again(built: Path) -> None:
@@ -146,14 +182,22 @@ def test_the_tests_that_ci_runs_with_the_newest_python_are_there() -> None:
 
 def test_uv_installs_with_the_settings_of_pip_and_pip_where_it_cannot(tmp_path: Path) -> None:
     fake = put_file(
-        tmp_path / "path/uv/__main__.py", "import json, os, sys\nprint(json.dumps([sys.argv, *os.environ.items()]))"
+        tmp_path / "path/uv/__main__.py",
+        "import json, os, sys\nprint(json.dumps([sys.argv, *os.environ.items()]))",
     )
     (fake.parent / "__init__.py").touch()
     config = put_file(
-        tmp_path / "pip.conf", "[global]\nindex-url = https://a\nquiet = 3\n[install]\nextra-index-url = b\n  c\n"
+        tmp_path / "pip.conf",
+        "[global]\nindex-url = https://a\nquiet = 3\n[install]\nextra-index-url = b\n  c\n",
     )
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "SSL_"))}
-    environment |= {"PYTHONPATH": str(fake.parents[1]), "PIP_CONFIG_FILE": str(config), "PIP_CERT": "/certs"}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "SSL_"))
+    }
+    environment |= {
+        "PYTHONPATH": str(fake.parents[1]),
+        "PIP_CONFIG_FILE": str(config),
+        "PIP_CERT": "/certs",
+    }
     command = [sys.executable, str(PROJECT / ".ci/install"), "--no-index", "absent-of-course"]
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -164,5 +208,7 @@ def test_uv_installs_with_the_settings_of_pip_and_pip_where_it_cannot(tmp_path: 
 
     environment["PIP_PREFER_BINARY"] = "1"
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.stderr.startswith("pip has settings that uv has not (prefer-binary): pip installs\n")
+    assert done.stderr.startswith(
+        "pip has settings that uv has not (prefer-binary): pip installs\n"
+    )
     assert (done.stdout, done.returncode) == ("", 1)  # pip knows no such package

@@ -24,7 +24,9 @@ PLUGIN = "hooks/claude-code/.claude-plugin/plugin.json"
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that git knows, without any history."""
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True
+    )
     place = tmp_path_factory.mktemp("sources") / "ai-lessons"
     for name in filter(None, done.stdout.split("\0")):
         if (TOP / name).exists():
@@ -47,7 +49,14 @@ def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
     assert "no part '## 9.8.7 (YYYY-MM-DD)'" in release(sources, "v9.8.7", tmp_path / "none").stderr
 
     log, plugin = sources / "CHANGELOG.md", sources / PLUGIN
-    log.write_text(re.sub(r"## Unreleased\n.*?(?=^## |\Z)", "## Unreleased\n\n", log.read_text(), flags=re.M | re.S))
+    log.write_text(
+        re.sub(
+            r"## Unreleased\n.*?(?=^## |\Z)",
+            "## Unreleased\n\n",
+            log.read_text(),
+            flags=re.M | re.S,
+        )
+    )
     for file in (sources / "changelog.d").iterdir():
         if file.name != "README.md":
             file.unlink()
@@ -57,30 +66,47 @@ def test_a_release_is_built_twice_to_the_same_bytes_and_is_called_as_its_tag(
     section = "## Unreleased\n\n## 9.8.7 (2026-11-24)\n\n- Now.\n  On two lines.\n\n### Security\n\n- Safe.\n"
     assert section in log.read_text()
     assert os.listdir(sources / "changelog.d") == ["README.md"]
-    assert "states another version than 9.8.7" in release(sources, "v9.8.7", tmp_path / "none").stderr
+    assert (
+        "states another version than 9.8.7" in release(sources, "v9.8.7", tmp_path / "none").stderr
+    )
 
     plugin.write_text(json.dumps(json.loads(plugin.read_text()) | {"version": "9.8.7"}))
     git(sources, "commit", "-qam", "Release 9.8.7")
     git(sources, "tag", "-am", "9.8.7", "v9.8.7")
     done = release(sources, "v9.8.7", tmp_path / "dist")
     assert (done.returncode, done.stdout.startswith("- Now.")) == (0, True), done.stderr
-    assert sorted(os.listdir(tmp_path / "dist")) == ["ai_lessons-9.8.7-py3-none-any.whl", "ai_lessons-9.8.7.tar.gz"]
+    assert sorted(os.listdir(tmp_path / "dist")) == [
+        "ai_lessons-9.8.7-py3-none-any.whl",
+        "ai_lessons-9.8.7.tar.gz",
+    ]
 
     server = json.loads((tmp_path / "dist-listed/server.json").read_bytes())
     assert faults(server, "mcp-server") == []
     wheel = tmp_path / "dist/ai_lessons-9.8.7-py3-none-any.whl"
     (package,) = server["packages"]
-    assert (package["version"], package["fileSha256"]) == ("9.8.7", hashlib.sha256(wheel.read_bytes()).hexdigest())
+    assert (package["version"], package["fileSha256"]) == (
+        "9.8.7",
+        hashlib.sha256(wheel.read_bytes()).hexdigest(),
+    )
     with zipfile.ZipFile(tmp_path / "dist-listed/ai-lessons-9.8.7.mcpb") as bundle:
         packed = {name: bundle.read(name) for name in bundle.namelist()}
     assert sorted(packed) == [wheel.name, "manifest.json", "pyproject.toml", "server.py"]
     assert packed[wheel.name] == wheel.read_bytes()
-    manifest, project = json.loads(packed["manifest.json"]), tomllib.loads(packed["pyproject.toml"].decode())
+    manifest, project = (
+        json.loads(packed["manifest.json"]),
+        tomllib.loads(packed["pyproject.toml"].decode()),
+    )
     assert faults(manifest, "mcpb") == []
-    assert (manifest["version"], project["tool"]["uv"]["sources"]["ai-lessons"]) == ("9.8.7", {"path": wheel.name})
+    assert (manifest["version"], project["tool"]["uv"]["sources"]["ai-lessons"]) == (
+        "9.8.7",
+        {"path": wheel.name},
+    )
 
     git(sources, "commit", "-q", "--allow-empty", "-m", "One more")
-    assert "the tag v9.8.7 is not on this commit" in release(sources, "v9.8.7", tmp_path / "late").stderr
+    assert (
+        "the tag v9.8.7 is not on this commit"
+        in release(sources, "v9.8.7", tmp_path / "late").stderr
+    )
 
 
 def test_without_git_there_is_a_version_and_the_source_archive_keeps_the_one_it_was_made_with(
@@ -104,7 +130,11 @@ def test_the_workflow_publishes_what_was_built_and_tested_without_a_password() -
     assert [one for one in runs if ".ci/" in one] == runs[:2]  # tests first
     assert all((TOP / name).exists() for name in re.findall(r"\.ci/\w+", " ".join(runs)))
     assert publish["needs"] == "build"
-    assert publish["permissions"] == {"contents": "write", "id-token": "write", "attestations": "write"}
+    assert publish["permissions"] == {
+        "contents": "write",
+        "id-token": "write",
+        "attestations": "write",
+    }
     uses = [step.get("uses", "").partition("@")[0] for step in publish["steps"]]
     assert uses.index("actions/attest-build-provenance") < uses.index("pypa/gh-action-pypi-publish")
     assert "secrets." not in text

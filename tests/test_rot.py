@@ -30,7 +30,9 @@ def test_a_replay_of_five_commits_gives_an_alert_for_each_change_and_no_other(
         for name, text in files.items():
             (code / name).write_text(text)
         rot.git(code, "add", "-A")
-        rot.git(code, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Change")
+        rot.git(
+            code, "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "Change"
+        )
     setup.init_repository(home / "knowledge", rot.options(home, home))
     counts = [rot.replay(code, home, random.Random(n)) for n in (1, 2)]  # noqa: S311
     assert counts[0] == counts[1]

@@ -7,7 +7,9 @@ from ai_lessons import settings
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
 from ai_lessons.settings import load
 
-pytestmark = pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="the platform's own folders are elsewhere")
+pytestmark = pytest.mark.skipif(
+    sys.platform in {"darwin", "win32"}, reason="the platform's own folders are elsewhere"
+)
 
 
 @pytest.fixture
@@ -34,7 +36,12 @@ def test_without_any_choice_the_defaults_hold(home: Path, work: Path) -> None:
     assert found.folders == settings.Folders(
         home / ".config/ai-lessons", home / ".local/state/ai-lessons", home / ".cache/ai-lessons"
     )
-    assert (found.offline, found.agent, found.index_dir, found.model_dir) == (False, None, None, None)
+    assert (found.offline, found.agent, found.index_dir, found.model_dir) == (
+        False,
+        None,
+        None,
+        None,
+    )
 
 
 def test_base_folders_come_from_the_environment_unless_relative(home: Path, work: Path) -> None:
@@ -52,49 +59,78 @@ def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
     assert found.index_dir == "s3://bucket/index"
     assert found.model_dir == home / ".config/ai-lessons/models"
     assert (found.agent, found.offline) == ("claude", True)
-    assert [(one.name, str(one.root)) for one in found.places.known[2:]] == [("enterprise:acme", "/srv/acme")]
+    assert [(one.name, str(one.root)) for one in found.places.known[2:]] == [
+        ("enterprise:acme", "/srv/acme")
+    ]
 
 
 @pytest.mark.parametrize("variable", ["AI_AGENT", "AGENT", *settings.AGENT_HOSTS])
-def test_what_a_host_sets_by_itself_names_the_agent_and_says_so(home: Path, work: Path, variable: str) -> None:
+def test_what_a_host_sets_by_itself_names_the_agent_and_says_so(
+    home: Path, work: Path, variable: str
+) -> None:
     found = load({"HOME": str(home), variable: "some-agent@2.1"}, work)
-    assert (found.agent, found.agent_by) == (settings.AGENT_HOSTS.get(variable, "some-agent@2.1"), variable)
+    assert (found.agent, found.agent_by) == (
+        settings.AGENT_HOSTS.get(variable, "some-agent@2.1"),
+        variable,
+    )
 
 
 @pytest.mark.parametrize("said", ["", "0", "false"])
-def test_a_host_that_says_no_and_an_integrated_terminal_are_no_agents(home: Path, work: Path, said: str) -> None:
-    found = load({"HOME": str(home), "TERM_PROGRAM": "vscode", "CLAUDECODE": said, "AI_AGENT": said}, work)
+def test_a_host_that_says_no_and_an_integrated_terminal_are_no_agents(
+    home: Path, work: Path, said: str
+) -> None:
+    found = load(
+        {"HOME": str(home), "TERM_PROGRAM": "vscode", "CLAUDECODE": said, "AI_AGENT": said}, work
+    )
     assert (found.agent, found.agent_by) == (None, "")
 
 
-def test_a_name_that_was_given_to_the_agent_comes_before_that_of_its_host(home: Path, work: Path) -> None:
-    assert load({"HOME": str(home), "CLAUDECODE": "1", "AI_LESSONS_AGENT": "bot"}, work).agent == "bot"
+def test_a_name_that_was_given_to_the_agent_comes_before_that_of_its_host(
+    home: Path, work: Path
+) -> None:
+    assert (
+        load({"HOME": str(home), "CLAUDECODE": "1", "AI_LESSONS_AGENT": "bot"}, work).agent == "bot"
+    )
     configure(home, 'agent = "mine"\n')
     assert load({"HOME": str(home), "CLAUDECODE": "1"}, work).agent == "mine"
 
 
-def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(home: Path, work: Path) -> None:
+def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(
+    home: Path, work: Path
+) -> None:
     environ = {"HOME": str(home)}
     found = load(environ, work)
     assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/rules")
-    assert str(load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work).skills_dir) == "/srv/claude/skills"
+    assert (
+        str(load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work).skills_dir)
+        == "/srv/claude/skills"
+    )
     configure(home, 'skills_dir = "skills"\n')
     found = load(environ | {"AI_LESSONS_TOOLS_DIR": "tools"}, work)
-    assert (found.skills_dir, found.tools_dir) == (home / ".config/ai-lessons/skills", work / "tools")
+    assert (found.skills_dir, found.tools_dir) == (
+        home / ".config/ai-lessons/skills",
+        work / "tools",
+    )
 
 
 def test_the_command_line_beats_the_environment_beats_the_file(home: Path, work: Path) -> None:
     configure(home, 'repo = "/from/file"\nagent = "file"\noffline = true\n')
     environ = {"HOME": str(home)}
     assert str(load(environ, work).repo) == "/from/file"
-    environ |= {"AI_LESSONS_REPO": "env/../repo", "AI_LESSONS_AGENT": "env", "AI_LESSONS_OFFLINE": "0"}
+    environ |= {
+        "AI_LESSONS_REPO": "env/../repo",
+        "AI_LESSONS_AGENT": "env",
+        "AI_LESSONS_OFFLINE": "0",
+    }
     found = load(environ, work)
     assert found.repo == work / "repo"
     assert (found.agent, found.offline) == ("env", False)
     assert load(environ, work, repo="~/mine").repo == home / "mine"
 
 
-def test_a_tier_on_the_command_line_beats_the_repository_of_the_environment(home: Path, work: Path) -> None:
+def test_a_tier_on_the_command_line_beats_the_repository_of_the_environment(
+    home: Path, work: Path
+) -> None:
     environ = {"HOME": str(home), "AI_LESSONS_REPO": "/elsewhere"}
     found = load(environ, work, tier="user")
     assert (found.repo, found.tier) == (home / ".ai/reference", "user")
@@ -103,7 +139,9 @@ def test_a_tier_on_the_command_line_beats_the_repository_of_the_environment(home
 def test_another_configuration_file_may_be_named(home: Path, work: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text('repo = "here"\n')
-    assert load({"HOME": str(home), "AI_LESSONS_CONFIG": str(other)}, work).repo == tmp_path / "here"
+    assert (
+        load({"HOME": str(home), "AI_LESSONS_CONFIG": str(other)}, work).repo == tmp_path / "here"
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +155,9 @@ def test_another_configuration_file_may_be_named(home: Path, work: Path, tmp_pat
         ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"), ("repo = \n", "not valid TOML"),
     ],
 )  # fmt: skip
-def test_a_wrong_value_names_the_file_and_the_key(home: Path, work: Path, text: str, complaint: str) -> None:
+def test_a_wrong_value_names_the_file_and_the_key(
+    home: Path, work: Path, text: str, complaint: str
+) -> None:
     file = configure(home, text)
     with pytest.raises(UsageError) as caught:
         load({"HOME": str(home)}, work)
@@ -166,7 +206,11 @@ def test_where_one_stands_says_what_is_written_to_and_what_is_read(
     for folder in (there, at):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     found = load({"HOME": str(home)}, tmp_path / at, tier=tier)
-    assert (found.repo, found.tier, [one.name for one in found.places.reads]) == (tmp_path / repo, reads[0], reads)
+    assert (found.repo, found.tier, [one.name for one in found.places.reads]) == (
+        tmp_path / repo,
+        reads[0],
+        reads,
+    )
     assert [one.name for one in found.places.known] == ["project", "user"] or at == "home"
 
 
@@ -189,17 +233,24 @@ def test_an_unknown_tier_is_refused(home: Path, work: Path, tier: str) -> None:
 
 
 @pytest.mark.parametrize("stands_in", ["", "deep"])
-def test_a_project_says_which_enterprise_it_belongs_to(home: Path, work: Path, stands_in: str) -> None:
+def test_a_project_says_which_enterprise_it_belongs_to(
+    home: Path, work: Path, stands_in: str
+) -> None:
     acme = '[enterprise.acme]\npath = "~/acme"\nsync_url = "https://git.example/acme.git"\n'
     configure(home, acme + '[enterprise.b]\npath="b"')
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     found = load({"HOME": str(home)}, work / stands_in)
     assert [one.name for one in found.places.reads] == ["user", "enterprise:acme"]
     assert (found.places.belongs_to, found.tier) == ("enterprise:acme", "user")
-    assert (found.places.reads[1].root, found.places.reads[1].url) == (home / "acme", "https://git.example/acme.git")
+    assert (found.places.reads[1].root, found.places.reads[1].url) == (
+        home / "acme",
+        "https://git.example/acme.git",
+    )
 
 
-def test_the_enterprise_of_a_project_above_the_top_of_the_code_is_not_ours(home: Path, work: Path) -> None:
+def test_the_enterprise_of_a_project_above_the_top_of_the_code_is_not_ours(
+    home: Path, work: Path
+) -> None:
     (work / "deep/.git").mkdir()
     (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     assert load({"HOME": str(home)}, work / "deep").places.belongs_to == ""

@@ -23,7 +23,10 @@ def entries() -> list[Entry]:
     """Every entry of the template, side files with their scripts."""
     sides = {side_of(name) for name in FILES} & set(FILES)
     found = [name for name in FILES if place(name) is not None and name not in sides]
-    return [read_entry(name, FILES[name], FILES[side_of(name)] if side_of(name) in sides else None) for name in found]
+    return [
+        read_entry(name, FILES[name], FILES[side_of(name)] if side_of(name) in sides else None)
+        for name in found
+    ]
 
 
 ENTRIES = entries()
@@ -45,11 +48,15 @@ def test_every_entry_is_valid_and_where_we_would_write_it(entry: Entry) -> None:
     assert check_entry(entry) == []
     assert not entry.derived
     if entry.kind is Kind.LESSON:
-        assert entry.path == new_path(entry.kind, entry.project, entry.title, entry.id, str(entry.fields["created"]))
+        assert entry.path == new_path(
+            entry.kind, entry.project, entry.title, entry.id, str(entry.fields["created"])
+        )
     elif entry.kind is Kind.RULE:
         assert entry.path == new_path(entry.kind, entry.project, entry.title, entry.id, "")
     else:
-        assert entry.path == resource_path(entry.kind, entry.project, entry.versions, entry.path.rpartition("/")[2])
+        assert entry.path == resource_path(
+            entry.kind, entry.project, entry.versions, entry.path.rpartition("/")[2]
+        )
 
 
 def test_the_entries_go_together_and_every_link_leads_to_one() -> None:
@@ -63,7 +70,9 @@ def test_the_entries_go_together_and_every_link_leads_to_one() -> None:
 
 @pytest.mark.parametrize("entry", of(Kind.LESSON), ids=lambda entry: entry.path)
 def test_every_lesson_says_how_it_is_known(entry: Entry) -> None:
-    expected = r"\b[Tt]ested (with|on)\b" if entry.fields["source"] == "tested" else r"<?https://\S+"
+    expected = (
+        r"\b[Tt]ested (with|on)\b" if entry.fields["source"] == "tested" else r"<?https://\S+"
+    )
 
     assert re.search(expected, entry.body)
     assert entry.pattern is not None
@@ -97,7 +106,9 @@ def test_every_file_is_text_with_lf_and_ends_with_a_line_break() -> None:
 
 
 def run(cwd: Path, *command: str | Path) -> tuple[int, str]:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout
 
 
@@ -108,7 +119,9 @@ def test_the_scripts_that_prove_lessons_run(tmp_path: Path) -> None:
     assert code == 0, output
 
 
-def test_lost_in_merge_finds_what_a_merge_dropped_and_nothing_else(git_repo: Path, git: Git) -> None:
+def test_lost_in_merge_finds_what_a_merge_dropped_and_nothing_else(
+    git_repo: Path, git: Git
+) -> None:
     (git_repo / "kept.md").write_text("kept\n")
     (git_repo / "unwanted.md").write_text("unwanted\n")
     commit_all(git, git_repo, "base")
@@ -130,7 +143,9 @@ def test_lost_in_merge_finds_what_a_merge_dropped_and_nothing_else(git_repo: Pat
     assert sorted(output.splitlines()) == [f"{short} kept.md", f"{short} räum auf.md"]
 
 
-def test_who_brought_names_the_author_and_the_merge_and_not_the_puller(git_repo: Path, git: Git) -> None:
+def test_who_brought_names_the_author_and_the_merge_and_not_the_puller(
+    git_repo: Path, git: Git
+) -> None:
     git(git_repo, "switch", "-qc", "topic")
     (git_repo / "rule.md").write_text("rule\n")
     git(git_repo, "add", "-A")
@@ -142,5 +157,8 @@ def test_who_brought_names_the_author_and_the_merge_and_not_the_puller(git_repo:
     code, output = run(git_repo, sys.executable, SCRIPTS / "who-brought.py", "rule.md")
 
     assert code == 0
-    assert re.fullmatch(r"written by \w+ Ann, [\d-]+: propose\nmerged by  \w+ Test Person, [\d-]+: approve\n", output)
+    assert re.fullmatch(
+        r"written by \w+ Ann, [\d-]+: propose\nmerged by  \w+ Test Person, [\d-]+: approve\n",
+        output,
+    )
     assert run(git_repo, sys.executable, SCRIPTS / "who-brought.py", "nowhere.md")[0] == 1

@@ -27,16 +27,30 @@ class Clone:
     def library(self, agent: str | None = None) -> Library:
         place = self.root.parent / f"{self.root.name}-user"
         return Library(
-            self.root, Options(place / "cache", place / "state", place / "config", self.root, agent=agent, offline=True)
+            self.root,
+            Options(
+                place / "cache",
+                place / "state",
+                place / "config",
+                self.root,
+                agent=agent,
+                offline=True,
+            ),
         )
 
     def rules(self) -> list[str]:
         with self.library() as library:
-            return [summary.title for summary in entries.list_entries(library).entries if summary.kind == "rule"]
+            return [
+                summary.title
+                for summary in entries.list_entries(library).entries
+                if summary.kind == "rule"
+            ]
 
     def suggest(self, title: str = "GET before PUT") -> Suggested:
         with self.library(agent="claude") as library:
-            made = proposals.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
+            made = proposals.suggest_rule(
+                library, RuleDraft(title, "PUT replaces all", "Send all of it back.")
+            )
         self.run("push", "-q", "origin", made.branch)
         return made
 
@@ -77,7 +91,9 @@ def approved_by_command(person: Clone, made: Suggested) -> None:
 
 
 WAYS: dict[str, Callable[[Clone, Suggested], object]] = {
-    "merged plainly": lambda person, made: person.run("merge", "-q", "--no-edit", f"origin/{made.branch}"),
+    "merged plainly": lambda person, made: person.run(
+        "merge", "-q", "--no-edit", f"origin/{made.branch}"
+    ),
     "merged without fast forward": lambda person, made: person.run(
         "merge", "-q", "--no-ff", "--no-edit", f"origin/{made.branch}"
     ),
@@ -108,14 +124,20 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
         )
         assert review.pending_rules(library) == ()
         assert review.audit(library).ok
-        found = search.search(library, Query("GET before PUT, send all of it back", Filter(project="global")))
+        found = search.search(
+            library, Query("GET before PUT, send all of it back", Filter(project="global"))
+        )
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
 
 
-def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(pair: Pair) -> None:
+def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(
+    pair: Pair,
+) -> None:
     with pair.agent.library(agent="claude") as library:
-        made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        made = proposals.suggest_rule(
+            library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
+        )
         assert sharing.sync(library).proposals == (made.branch,)
         assert sharing.sync(library).proposals == ()
     with pair.person.library() as library:

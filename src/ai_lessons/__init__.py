@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# imports nothing: with `python -m` a module of the folder in which one stands would come first, see `__main__`
+# imports nothing: with `python -m` a module of the folder in which one stands would come first, see
+# `__main__`
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,8 @@ def submodules(package: str) -> Callable[[str], ModuleType]:
             return import_module(path)
         except ModuleNotFoundError as error:
             if error.name != path:
-                raise  # a package that the module needs is not installed
+                # a package that the module needs is not installed
+                raise
             raise AttributeError(f"module {package!r} has no attribute {name!r}") from error
 
     return load

@@ -1,4 +1,7 @@
-"""The program `ai-lessons`. An agent host calls its hook before every tool: that one loads no other command."""
+"""The program `ai-lessons`.
+
+An agent host calls its hook before every tool: that one loads no other command.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ HOOK = ("admin", "agent-hook")
 
 
 def main() -> None:
-    """Run the program. Called by an agent host it ends with 0: hosts take other codes for a refusal."""
+    """Run the program.
+
+    Called by an agent host it ends with 0: hosts take other codes for a refusal.
+    """
     by_host = HOOK in pairwise(sys.argv) and not (sys.stdin and sys.stdin.isatty())
     try:
         if by_host and tuple(sys.argv[1:]) == HOOK:
@@ -34,6 +40,8 @@ def _hear(data: bytes, began: float) -> str:
 
 if __name__ == "__main__":
     # `python -m` puts the caller's folder first, and a project cloned there may hold a `click`
-    if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(os.path.abspath(__file__))):
+    if not sys.flags.safe_path and sys.path[0] != os.path.dirname(
+        os.path.dirname(os.path.abspath(__file__))
+    ):
         del sys.path[0]
     main()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
-EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+# EX_SOFTWARE of sysexits.h
+EXIT_BUG = 70
+# 128 and the number of SIGINT, as shells have it
+EXIT_INTERRUPTED = 130
 
 
 class AiLessonsError(Exception):
@@ -31,9 +33,14 @@ class NotFound(AiLessonsError):
 
     exit_code = 3
 
-    def __init__(self, what: str, name: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+    def __init__(
+        self, what: str, name: str, *, suggestions: Sequence[str] = (), hint: str = ""
+    ) -> None:
         self.what, self.name, self.suggestions = what, name, tuple(suggestions)
-        near = f"did you mean {', '.join(suggestions)}?" if suggestions else ""
+        if suggestions:
+            near = f"did you mean {', '.join(suggestions)}?"
+        else:
+            near = ""
         super().__init__(f"no {what} {name!r}", hint=hint or near)
 
 
@@ -41,18 +48,28 @@ class AmbiguousName(NotFound):
     """More than one entry has this name."""
 
     def __init__(self, name: str, candidates: Sequence[str]) -> None:
-        super().__init__("single entry for", name, suggestions=candidates, hint="one of: " + ", ".join(candidates))
+        super().__init__(
+            "single entry for",
+            name,
+            suggestions=candidates,
+            hint="one of: " + ", ".join(candidates),
+        )
 
 
 class NoRepository(NotFound):
     """No knowledge repository at this path."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("knowledge repository at", path, hint=f"make one: ai-lessons --repo {path} admin init")
+        super().__init__(
+            "knowledge repository at", path, hint=f"make one: ai-lessons --repo {path} admin init"
+        )
 
 
 class Problem(NamedTuple):
-    """A problem of a file; `line` is 1-based, 0 for the whole file. `fixable` by `admin validate --fix`."""
+    """A problem of a file; `line` is 1-based, 0 for the whole file.
+
+    `fixable` by `admin validate --fix`.
+    """
 
     path: str
     message: str
@@ -98,7 +115,10 @@ class Refused(AiLessonsError):
 
 
 class StorageFailed(AiLessonsError):
-    """The disk or the operating system failed: full, read-only, not permitted, too many open files."""
+    """The disk or the operating system failed.
+
+    Full, read-only, not permitted, too many open files.
+    """
 
 
 class Interrupted(AiLessonsError):
@@ -107,7 +127,9 @@ class Interrupted(AiLessonsError):
     exit_code = EXIT_INTERRUPTED
 
     def __init__(self, where: str = "") -> None:
-        hint = "what was already written is kept, nothing is half done; run the command again to go on"
+        hint = (
+            "what was already written is kept, nothing is half done; run the command again to go on"
+        )
         super().__init__(f"interrupted{where}", hint=hint)
 
 
@@ -115,7 +137,9 @@ class GitMissing(AiLessonsError):
     """There is no git program; only reading entries works without it."""
 
     def __init__(self) -> None:
-        super().__init__("there is no git program", hint="install git: https://git-scm.com/downloads")
+        super().__init__(
+            "there is no git program", hint="install git: https://git-scm.com/downloads"
+        )
 
 
 class UnsupportedRepository(AiLessonsError):

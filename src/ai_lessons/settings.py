@@ -1,6 +1,7 @@
 """Settings: the one place that reads the environment and the user's configuration file.
 
-The order for every setting: the command line, the environment, `config.toml`, the default. Creates nothing.
+The order for every setting: the command line, the environment, `config.toml`, the default. Creates
+nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +20,27 @@ PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = (
-    *("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents"),
+    *(
+        "repo",
+        "index_dir",
+        "model_dir",
+        "skills_dir",
+        "tools_dir",
+        "agent",
+        "offline",
+        "enterprise",
+        "warm",
+        "agents",
+    ),
     "hooks",
 )
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables), `warm`, `agents` and `hooks`
+"""Keys of `config.toml`.
+
+All but `enterprise` (a table of NAME = "path", or of tables), `warm`, `agents` and `hooks`
 are plain values."""
 
-CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
+# in the top folder of a code project: which enterprise it belongs to
+CODE_FILE = ".ai-lessons.toml"
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
 AGENT_HOSTS = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
@@ -36,16 +51,21 @@ AGENT_HOSTS = {
 }  # fmt: skip
 """Variables that hosts of agents set for the commands of their agents, each with the host's name.
 
-Some of them give their agents a terminal of their own, so that without the variable they would pass for a person.
+Some of them give their agents a terminal of their own, so that without the variable they would pass
+for a person.
 """
 
 _OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024
-LONGEST_NAME = 60  # characters of a key or a tier that a note repeats
+# characters of a key or a tier that a note repeats
+LONGEST_NAME = 60
 
 
 class Folders(NamedTuple):
-    """Where this user's files lie. `config` is edited by people, `state` is ours, `cache` may be deleted."""
+    """Where this user's files lie.
+
+    `config` is edited by people, `state` is ours, `cache` may be deleted.
+    """
 
     config: Path
     state: Path
@@ -55,7 +75,8 @@ class Folders(NamedTuple):
 class Agents(NamedTuple):
     """Hooks: most characters at any moment but the start; `outcomes`: whether they record outcomes.
 
-    `measure`: whether a lesson is left out now and then, on purpose, to see whether it makes a difference.
+    `measure`: whether a lesson is left out now and then, on purpose, to see whether it makes a
+    difference.
     """
 
     max_chars: int = 900
@@ -72,9 +93,9 @@ class Hooks(NamedTuple):
 class Settings(NamedTuple):
     """Everything that is needed to open a library. Paths are absolute; none need exist.
 
-    `repo` is written to and has the name `tier`. Lessons are promoted into `skills_dir` and `tools_dir`. `agent` is
-    the calling agent, by the variable or file `agent_by`; None for a person. `warm` is the folder of the helper
-    process; None: it is off.
+    `repo` is written to and has the name `tier`. Lessons are promoted into `skills_dir` and
+    `tools_dir`. `agent` is the calling agent, by the variable or file `agent_by`; None for a
+    person. `warm` is the folder of the helper process; None: it is off.
     """
 
     repo: Path
@@ -99,7 +120,9 @@ class Settings(NamedTuple):
     def whereabouts(self) -> str:
         """The folders of the repositories that are read, for the heads of answers to agents."""
         tiers = self.places.reads
-        return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers) if len(tiers) > 1 else str(self.repo)
+        if len(tiers) > 1:
+            return ", ".join(f"{tier.root} ({tier.name})" for tier in tiers)
+        return str(self.repo)
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -107,16 +130,33 @@ def folders(environ: Mapping[str, str]) -> Folders:
     if sys.platform in {"darwin", "win32"}:
         import platformdirs  # noqa: PLC0415  # 8 ms; on Linux it would answer the lines below
 
-        return Folders(*(Path(getattr(platformdirs, f"user_{w}_dir")(PROGRAM)) for w in ("config", "state", "cache")))
+        return Folders(
+            *(
+                Path(getattr(platformdirs, f"user_{w}_dir")(PROGRAM))
+                for w in ("config", "state", "cache")
+            )
+        )
     home = _home(environ)
-    places = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"}
+    places = {
+        "XDG_CONFIG_HOME": ".config",
+        "XDG_STATE_HOME": ".local/state",
+        "XDG_CACHE_HOME": ".cache",
+    }
     # a relative value is to be ignored, as the base directory specification says
-    stated = {name: Path(environ.get(name, "")) for name in places}
-    return Folders(*((p if p.is_absolute() else home / places[name]) / PROGRAM for name, p in stated.items()))
+    stated = {}
+    for name in places:
+        stated[name] = Path(environ.get(name, ""))
+    return Folders(
+        *((p if p.is_absolute() else home / places[name]) / PROGRAM for name, p in stated.items())
+    )
 
 
 def load(
-    environ: Mapping[str, str], cwd: Path | None = None, *, repo: str | None = None, tier: str | None = None
+    environ: Mapping[str, str],
+    cwd: Path | None = None,
+    *,
+    repo: str | None = None,
+    tier: str | None = None,
 ) -> Settings:
     """Settings from the environment, `config.toml` and the two global options `--repo` and `--tier`.
 
@@ -124,12 +164,17 @@ def load(
     """
     here = cwd or current_folder()
     places = folders(environ)
-    file = Path(environ["AI_LESSONS_CONFIG"]) if environ.get("AI_LESSONS_CONFIG") else places.config / "config.toml"
+    if environ.get("AI_LESSONS_CONFIG"):
+        file = Path(environ["AI_LESSONS_CONFIG"])
+    else:
+        file = places.config / "config.toml"
     table = _read(file)
     tiers = _tiers(table, file, environ, here)
     belongs_to, note = _belongs_to(here)
     notes = [note, *_unknown_keys(table, file)]
-    chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
+    chosen = _path(repo, here, environ) or (
+        None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ)
+    )
     reads = _reads(chosen, tier, tiers, belongs_to)
     folder = partial(_folder, environ, here, table, file)
     agent, agent_by = _agent(environ, _text(table, "agent", file), file)
@@ -149,7 +194,12 @@ def load(
         virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
         places=Places(
-            reads, tiers, belongs_to, named=bool(chosen or tier), file=str(file), note="; ".join(filter(None, notes))
+            reads,
+            tiers,
+            belongs_to,
+            named=bool(chosen or tier),
+            file=str(file),
+            note="; ".join(filter(None, notes)),
         ),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
@@ -157,7 +207,9 @@ def load(
     )
 
 
-def _folder(environ: Mapping[str, str], here: Path, table: Mapping[str, Any], file: Path, key: str) -> Path | None:
+def _folder(
+    environ: Mapping[str, str], here: Path, table: Mapping[str, Any], file: Path, key: str
+) -> Path | None:
     """A folder that a variable names from `here`, or else the configuration from where its file is."""
     named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
     return named or _path(_text(table, key, file), file.parent, environ)
@@ -165,20 +217,29 @@ def _folder(environ: Mapping[str, str], here: Path, table: Mapping[str, Any], fi
 
 def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:
     """A line for each key of `config.toml` that means nothing, in the tables in it, too."""
-    below: list[tuple[str, object, Sequence[str]]] = [
-        (f"enterprise.{name}", value, _OF_ENTERPRISE) for name, value in (table.get("enterprise") or {}).items()
+    below: list[tuple[str, object, Sequence[str]]] = []
+    for name, value in (table.get("enterprise") or {}).items():
+        below.append((f"enterprise.{name}", value, _OF_ENTERPRISE))
+    below += [
+        ("warm", table.get("warm"), ("enabled",)),
+        ("agents", table.get("agents"), Agents._fields),
     ]
-    below += [("warm", table.get("warm"), ("enabled",)), ("agents", table.get("agents"), Agents._fields)]
     below += [("hooks", table.get("hooks"), Hooks._fields)]
-    inside = (line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}."))
+    inside = (
+        line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}.")
+    )
     return [*_unknown(table, KEYS, file), *inside]
 
 
-def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
+def _warm(
+    environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path
+) -> Path | None:
     """Where the helper listens; None: it is off."""
     chosen = table.get("warm", {})
     if not isinstance(chosen, dict):
-        raise UsageError(f"{file}: warm must be a table", hint="for example: [warm]\nenabled = false")
+        raise UsageError(
+            f"{file}: warm must be a table", hint="for example: [warm]\nenabled = false"
+        )
     values = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
     if not _flag(environ, "AI_LESSONS_WARM", values, "warm.enabled", file):
         return None
@@ -186,7 +247,10 @@ def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, stat
 
 
 def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
-    """Below the state folder, else where sockets of this session belong; None where no socket can be."""
+    """Below the state folder, else where sockets of this session belong.
+
+    None where no socket can be.
+    """
     folders = [state / "warm"]
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     if runtime.startswith("/"):
@@ -197,23 +261,34 @@ def warm_folder(environ: Mapping[str, str], state: Path) -> Path | None:
 
 def _agents(table: Mapping[str, Any], file: Path) -> Agents:
     values = table.get("agents", {})
-    kinds = {name: type(value) for name, value in Agents()._asdict().items()}
-    values = {name: value for name, value in values.items() if name in kinds} if isinstance(values, dict) else None
+    kinds = {}
+    for name, value in Agents()._asdict().items():
+        kinds[name] = type(value)
+    if isinstance(values, dict):
+        values = {name: value for name, value in values.items() if name in kinds}
+    else:
+        values = None
     if values is None or any(type(value) is not kinds[name] for name, value in values.items()):
-        raise UsageError(f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900")
+        raise UsageError(
+            f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900"
+        )
     return Agents(**values)
 
 
 def _hooks(table: Mapping[str, Any], file: Path) -> Hooks:
     values = table.get("hooks", {})
-    most = values.get("start_characters", Hooks().start_characters) if isinstance(values, dict) else None
+    most = None
+    if isinstance(values, dict):
+        most = values.get("start_characters", Hooks().start_characters)
     if type(most) is not int or most < 0:
         hint = "[hooks]\nstart_characters = 6000"
         raise UsageError(f"{file}: hooks has the key start_characters, a number", hint=hint)
     return Hooks(most)
 
 
-def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
+def _agent(
+    environ: Mapping[str, str], configured: str | None, file: Path
+) -> tuple[str | None, str]:
     """The agent that calls, and the variable or file that says so; (None, "") for a person."""
     values = {name: environ.get(name, "").strip() for name in (*AGENT_NAMES, *AGENT_HOSTS)}
     values = {name: value for name, value in values.items() if value.lower() not in FALSE}
@@ -238,18 +313,25 @@ def current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:
-        raise UsageError("the current folder does not exist any more", hint="cd to another one") from error
+        raise UsageError(
+            "the current folder does not exist any more", hint="cd to another one"
+        ) from error
 
 
 def where(environ: Mapping[str, str], cwd: Path) -> Where:
-    """Where the agent hosts of this user are looked for. Raises UsageError: there is no home folder."""
+    """Where the agent hosts of this user are looked for.
+
+    Raises UsageError: there is no home folder.
+    """
     return Where(_home(environ), cwd, environ)
 
 
 def _home(environ: Mapping[str, str]) -> Path:
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     if not home.is_absolute():
-        raise UsageError("there is no home folder to keep files in", hint="set HOME to an absolute path")
+        raise UsageError(
+            "there is no home folder to keep files in", hint="set HOME to an absolute path"
+        )
     return home
 
 
@@ -258,7 +340,9 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     if not value:
         return None
     home = value == "~" or value.startswith("~/")
-    return _home(environ) / value[2:] if home else Path(os.path.normpath(base / value))
+    if home:
+        return _home(environ) / value[2:]
+    return Path(os.path.normpath(base / value))
 
 
 def _read(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> dict[str, Any]:
@@ -270,26 +354,40 @@ def _read(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> 
     except OSError as error:
         raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
-        raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
+        raise UsageError(
+            f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}"
+        )
     from ai_lessons.model import texts  # noqa: PLC0415  # 8 ms, only needed for a configuration file
 
     try:
         table = texts.toml(data.decode())
     except ValueError as error:
-        raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
+        raise UsageError(
+            f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}"
+        ) from error
     return table
 
 
 def _unknown(table: object, keys: Sequence[str], file: Path, above: str = "") -> Iterator[str]:
-    """A note for each unknown key of a table: it may be of another version of the program, so it stops nothing."""
+    """A note for each unknown key of a table.
+
+    It may be of another version of the program, so it stops nothing.
+    """
     for key in table if isinstance(table, dict) else ():
         if key not in keys:
             from difflib import get_close_matches  # noqa: PLC0415  # only needed for a mistyped key
 
             near = get_close_matches(key, keys, 1)
-            hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(keys)
-            # the file may be cloned, and agents read the note: a key that is a sentence is not repeated
-            named = f"unknown key {(above + key)!r}" if _is_name(above + key) else "a key that is no name"
+            if near:
+                hint = f"did you mean {near[0]}?"
+            else:
+                hint = "known keys: " + ", ".join(keys)
+            # the file may be cloned, and agents read the note: a key that is a sentence is not
+            # repeated
+            if _is_name(above + key):
+                named = f"unknown key {(above + key)!r}"
+            else:
+                named = "a key that is no name"
             yield f"{file}: {named} is passed over ({hint})"
 
 
@@ -302,11 +400,16 @@ def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
     value = table.get(key)
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    named = f"not {value!r}" if _is_name(str(value)) else "and is none"
+    if _is_name(str(value)):
+        named = f"not {value!r}"
+    else:
+        named = "and is none"
     raise UsageError(f"{file}: {key} must be a text in quotes, {named}")
 
 
-def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], key: str, file: Path) -> bool:
+def _flag(
+    environ: Mapping[str, str], variable: str, table: Mapping[str, Any], key: str, file: Path
+) -> bool:
     if variable in environ:
         value = environ[variable].strip().lower()
         if value not in TRUE | FALSE:
@@ -318,32 +421,51 @@ def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], k
     return value
 
 
-def _tiers(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[TierPlace, ...]:
+def _tiers(
+    table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path
+) -> tuple[TierPlace, ...]:
     """Every tier of this user and this folder, nearest first."""
     stated = _path(_text(table, "repo", file), file.parent, environ)
-    why = f"{file} names it" if stated else "the default"
+    if stated:
+        why = f"{file} names it"
+    else:
+        why = "the default"
     user = TierPlace(USER, stated or _home(environ) / ".ai" / "reference", why)
     place = project_repository(cwd, user.root)
     project = TierPlace(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
     table = table.get("enterprise", {})
     if not isinstance(table, dict):
-        raise UsageError(f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"')
+        raise UsageError(
+            f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"'
+        )
     enterprises = (_enterprise(name, value, file, environ) for name, value in table.items())
     return (project, user, *filter(None, enterprises))
 
 
 def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> TierPlace | None:
-    """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`. None for one without a path."""
-    table, key = (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
+    """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`.
+
+    None for one without a path.
+    """
+    table, key = (
+        (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
+    )
     path = _path(_text({key: table.get("path")}, key, file), file.parent, environ)
     if path is None and isinstance(value, dict):
         raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
     url = _text(table, "sync_url", file)
-    return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url) if path else None
+    if path:
+        return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url)
+    return None
 
 
-def _reads(chosen: Path | None, name: str | None, tiers: Sequence[TierPlace], belongs_to: str) -> tuple[TierPlace, ...]:
-    """The tiers that are read, nearest first; one that was named by its path or its name is the only one."""
+def _reads(
+    chosen: Path | None, name: str | None, tiers: Sequence[TierPlace], belongs_to: str
+) -> tuple[TierPlace, ...]:
+    """The tiers that are read, nearest first.
+
+    One that was named by its path or its name is the only one.
+    """
     if chosen is not None:
         registered = next((tier.name for tier in tiers if tier.root == chosen), USER)
         return (TierPlace(name or registered, chosen, "--repo or AI_LESSONS_REPO names it"),)
@@ -351,11 +473,13 @@ def _reads(chosen: Path | None, name: str | None, tiers: Sequence[TierPlace], be
         return (_named(name, tiers)._replace(why="--tier names it"),)
     user = next(tier.root for tier in tiers if tier.name == USER)
     names = {USER, belongs_to}
-    return tuple(
-        tier
-        for tier in tiers
-        if tier.name in names or (tier.name == PROJECT and user != tier.root and tier.root.is_dir())
-    )
+    reads = []
+    for tier in tiers:
+        if tier.name in names or (
+            tier.name == PROJECT and user != tier.root and tier.root.is_dir()
+        ):
+            reads.append(tier)
+    return tuple(reads)
 
 
 def _named(name: str, tiers: Sequence[TierPlace]) -> TierPlace:
@@ -365,8 +489,13 @@ def _named(name: str, tiers: Sequence[TierPlace]) -> TierPlace:
     enterprise = name.removeprefix(ENTERPRISE)
     if not enterprise or enterprise == name:
         raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
-    names = sorted(tier.name.removeprefix(ENTERPRISE) for tier in tiers if tier.name.startswith(ENTERPRISE))
-    hint = "" if names else "name it in config.toml below [enterprise]"
+    names = sorted(
+        tier.name.removeprefix(ENTERPRISE) for tier in tiers if tier.name.startswith(ENTERPRISE)
+    )
+    if names:
+        hint = ""
+    else:
+        hint = "name it in config.toml below [enterprise]"
     raise NotFound("enterprise tier", enterprise, suggestions=names, hint=hint)
 
 
@@ -377,22 +506,37 @@ def _belongs_to(cwd: Path) -> tuple[str, str]:
     """
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE
-        if os.path.isfile(file) and not os.path.islink(file):  # a clone may bring a link to any file
+        if os.path.isfile(file) and not os.path.islink(file):
+            # a clone may bring a link to any file
             try:
                 table = _read(file, hint="")
                 name = _text(table, "enterprise", file)
             except (UsageError, StorageFailed) as error:
-                return "", f"the project's enterprise is ignored: {error.message} ({error.hint or 'mend it'})"
+                return (
+                    "",
+                    (
+                        f"the project's enterprise is ignored: {error.message} "
+                        f"({error.hint or 'mend it'})"
+                    ),
+                )
             if name and not _is_name(name):
-                return "", f"the project's enterprise is ignored: {file}: enterprise is no name of a tier"
-            return f"{ENTERPRISE}{name}" if name else "", "; ".join(_unknown(table, ("enterprise",), file))
+                return (
+                    "",
+                    f"the project's enterprise is ignored: {file}: enterprise is no name of a tier",
+                )
+            return f"{ENTERPRISE}{name}" if name else "", "; ".join(
+                _unknown(table, ("enterprise",), file)
+            )
         if os.path.lexists(folder / ".git"):
             break
     return "", ""
 
 
 def project_repository(cwd: Path, user: Path) -> Path:
-    """The nearest `.ai/reference` upward, or where it would be: below the top of the code repository, else `cwd`."""
+    """The nearest `.ai/reference` upward, or where it would be.
+
+    Below the top of the code repository, else `cwd`.
+    """
     for folder in (cwd, *cwd.parents):
         candidate = folder / PROJECT_REPOSITORY
         if (candidate != user and candidate.is_dir()) or (folder / ".git").exists():

@@ -58,14 +58,19 @@ def test_validate_of_one_place_looks_only_there(world: World) -> None:
 
 
 def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> None:
-    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\ntext\n")
+    world.write(
+        "p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\ntext\n"
+    )
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     assert [problem.fixable for problem in health.validate(world.library).problems] == [True, True]
     report = health.validate(world.library, fix=True)
     assert report.problems == ()
-    moved = {"p/docs/v1/a.md -> p/docs/v2/a.md", "p/scripts/v1/go.sh -> p/scripts/unversioned/go.sh"}
+    moved = {
+        "p/docs/v1/a.md -> p/docs/v2/a.md",
+        "p/scripts/v1/go.sh -> p/scripts/unversioned/go.sh",
+    }
     assert set(report.fixed) == moved
     assert os.access(world.root / "p/scripts/unversioned/go.sh", os.X_OK)
     assert len(world.commits()) == 3
@@ -74,7 +79,9 @@ def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> 
 
 
 def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
-    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nmine\n")
+    world.write(
+        "p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nmine\n"
+    )
     world.write("p/docs/v2/a.md", "# there\n")
     world.write("p/docs/v1/rule.md", rule())
     report = health.validate(world.library, fix=True)
@@ -84,7 +91,9 @@ def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
     assert world.read("p/docs/v2/a.md") == "# there\n"
     assert (world.root / "p/docs/v1/rule.md").exists()
     (world.root / "p/docs/v2/a.md").unlink()
-    world.write("p/docs/v3/a.md", f"---\nid: {OTHER}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nits\n")
+    world.write(
+        "p/docs/v3/a.md", f"---\nid: {OTHER}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nits\n"
+    )
     assert len(health.validate(world.library, fix=True).fixed) == 1, "both belong in one place"
     assert {DOC, OTHER} <= {summary.id for summary in entries.list_entries(world.library).entries}
 
@@ -96,7 +105,10 @@ def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Gi
         "index", "model", "config", "disk",
     ]  # fmt: skip
     assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"
-    assert (checks["approval"].state, checks["approval"].detail) == ("ok", "0 rules in force by merge")
+    assert (checks["approval"].state, checks["approval"].detail) == (
+        "ok",
+        "0 rules in force by merge",
+    )
     assert checks["model"].remedy == "ai-lessons admin model pull"
     assert "hooks install" in checks["hooks"].remedy
     assert all(check.remedy for check in checks.values() if check.state != "ok")
@@ -108,7 +120,10 @@ def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Gi
 
 
 def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) -> None:
-    put_file(world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json", "{torn")
+    put_file(
+        world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json",
+        "{torn",
+    )
     world.add("one", "text")
     (check,) = [check for check in health.doctor(world.library) if check.name == "pending"]
     assert check.state == "warning"
@@ -161,7 +176,9 @@ def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_i
     assert tuple(health.stale(world.library.primary)) == ()
     for name in ("fresh", "older"):
         os.utime(tmp_path / f"{name}.sh", (later, later))
-    assert [(one.title, "changed" in one.reason) for one in health.stale(world.library.primary)] == [("older.sh", True)]
+    assert [
+        (one.title, "changed" in one.reason) for one in health.stale(world.library.primary)
+    ] == [("older.sh", True)]
 
 
 def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:
@@ -184,7 +201,11 @@ def test_wrong_settings_are_refused(world: World) -> None:
     with pytest.raises(NotFound, match="autocommit") as error:
         setup.config_get(library, "autocommit")
     assert "git.autocommit" in error.value.hint
-    for key, value in (("git.autocomit", "true"), ("search.chunking.target", "many"), ("approval.require", "luck")):
+    for key, value in (
+        ("git.autocomit", "true"),
+        ("search.chunking.target", "many"),
+        ("approval.require", "luck"),
+    ):
         with pytest.raises(UsageError, match=re.escape(key)):
             setup.config_set(library, key, value)
     with pytest.raises(NotFound, match="no embedding model") as error:
@@ -202,7 +223,9 @@ def test_wrong_settings_are_refused(world: World) -> None:
 def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
     git_repo: Path, git: Git, tmp_path: Path
 ) -> None:
-    put_file(git_repo / ".ai/reference/.ai-lessons/config.yaml", "format: 1\ngit:\n  autocommit: true\n")
+    put_file(
+        git_repo / ".ai/reference/.ai-lessons/config.yaml", "format: 1\ngit:\n  autocommit: true\n"
+    )
     world = World(git_repo / ".ai" / "reference", git, options(tmp_path / "person"))
     assert world.add("pulled").commit is None
     assert git(git_repo, "log", "--format=%s") == "first"

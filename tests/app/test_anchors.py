@@ -94,13 +94,17 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert health.review(world.library) == ()
 
 
-def test_a_lesson_of_an_agent_is_nobody_s_word_however_its_code_is_named(world: World, shop: Path) -> None:
+def test_a_lesson_of_an_agent_is_nobody_s_word_however_its_code_is_named(
+    world: World, shop: Path
+) -> None:
     add(world, shop, about=[TOTAL], origin="ai")
     (lesson,) = told(world, shop).lessons
     assert not lesson.stated_by
 
 
-def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(world: World, git: Git, shop: Path) -> None:
+def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(
+    world: World, git: Git, shop: Path
+) -> None:
     limit = add(world, shop, "Thirty at most", "LIMIT is 30.", about=["src/cart.py::LIMIT=30"])
     general = add(world, shop, "A constant", "Read it from there.", about=["src/cart.py::LIMIT"])
     edit(shop, "LIMIT = 30", "LIMIT = 40")
@@ -114,7 +118,9 @@ def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(world: World, g
     assert look(world, shop, limit).verdict == "holds"
 
 
-def test_code_that_is_not_here_has_no_verdict(world: World, git: Git, shop: Path, tmp_path: Path) -> None:
+def test_code_that_is_not_here_has_no_verdict(
+    world: World, git: Git, shop: Path, tmp_path: Path
+) -> None:
     lesson = add(world, shop, about=[TOTAL, "pypi/click<8.2"])
     other = tmp_path / "other"
     other.mkdir()
@@ -134,7 +140,9 @@ def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, s
     git(shop, "mv", "src", "lib")
     assert look(world, shop, lesson).verdict == "moved"  # before a commit, too
     commit_all(git, shop, "moved")
-    assert look(world, shop, lesson).warning == (f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now")
+    assert look(world, shop, lesson).warning == (
+        f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now"
+    )
     assert "src/ is lib/ now" in look(world, shop, folder).warning
     edit(shop, "sum(lines)", "max(lines)", "lib/cart.py")
     assert look(world, shop, lesson).verdict == "changed"
@@ -143,12 +151,22 @@ def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, s
     assert f"({name}, " in look(world, shop, lesson).warning
     editing.keep(world.fresh(cwd=shop), lesson)
     assert about(world, lesson)[0]["code"] == "lib/cart.py::Cart.total"
-    edit(shop, "    def total(self, lines):\n        return max(lines)\n", "    size = 1\n", "lib/cart.py")
-    put_file(shop / "lib/sums.py", "class Sums:\n    def total(self, lines):\n        return max(lines)\n")
+    edit(
+        shop,
+        "    def total(self, lines):\n        return max(lines)\n",
+        "    size = 1\n",
+        "lib/cart.py",
+    )
+    put_file(
+        shop / "lib/sums.py",
+        "class Sums:\n    def total(self, lines):\n        return max(lines)\n",
+    )
     assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).warning
 
 
-def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world: World, git: Git, shop: Path) -> None:
+def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(
+    world: World, git: Git, shop: Path
+) -> None:
     lesson = add(world, shop, about=[TOTAL])
     draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], about=[TOTAL])
     made = proposals.suggest_rule(world.fresh(cwd=shop), draft)
@@ -160,7 +178,9 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     assert summary.verdict == "gone"
     assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in summary.warning
     offered = told(world, shop)
-    assert [(entry.title, entry.verdict) for entry in offered.entries] == [("Total in cents", "gone")]
+    assert [(entry.title, entry.verdict) for entry in offered.entries] == [
+        ("Total in cents", "gone")
+    ]
     assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
     asked = context.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
     assert {entry.verdict for entry in asked.entries} == {"gone"}
@@ -170,12 +190,17 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(world
     assert about(world, lesson) is None
 
 
-def test_code_of_another_branch_has_no_verdict_on_this_one(world: World, git: Git, shop: Path) -> None:
+def test_code_of_another_branch_has_no_verdict_on_this_one(
+    world: World, git: Git, shop: Path
+) -> None:
     git(shop, "switch", "-qc", "new")
     put_file(shop / "src/bill.py", "def bill():\n    return 1\n")
     edit(shop, "class Cart", "def fresh():\n    return 2\n\n\nclass Cart")
     commit_all(git, shop, "bill")
-    file, symbol = add(world, shop, about=["src/bill.py::bill"]), add(world, shop, "B", about=["src/cart.py::fresh"])
+    file, symbol = (
+        add(world, shop, about=["src/bill.py::bill"]),
+        add(world, shop, "B", about=["src/cart.py::fresh"]),
+    )
     git(shop, "switch", "-q", "main")
     assert "verdict" not in look(world, shop, file).as_json() | look(world, shop, symbol).as_json()
     git(shop, "switch", "-q", "new")
@@ -198,12 +223,28 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
 @pytest.mark.parametrize(
     ("name", "text", "anchor", "versions"),
     [
-        ("package.json", '{"dependencies": {"react": "17.0.2", "vue": "^3"}}', "npm/react<18", ("17.0.2", "18.0.0")),
-        ("go.mod", "module x\n\nrequire github.com/a/b v1.17.0\n", "go/github.com/a/b<1.18", ("1.17.0", "1.18.0")),
+        (
+            "package.json",
+            '{"dependencies": {"react": "17.0.2", "vue": "^3"}}',
+            "npm/react<18",
+            ("17.0.2", "18.0.0"),
+        ),
+        (
+            "go.mod",
+            "module x\n\nrequire github.com/a/b v1.17.0\n",
+            "go/github.com/a/b<1.18",
+            ("1.17.0", "1.18.0"),
+        ),
     ],
 )
 def test_a_version_is_read_from_what_pins_it(
-    world: World, git: Git, tmp_path: Path, name: str, text: str, anchor: str, versions: tuple[str, str]
+    world: World,
+    git: Git,
+    tmp_path: Path,
+    name: str,
+    text: str,
+    anchor: str,
+    versions: tuple[str, str],
 ) -> None:
     git(tmp_path, "init", "-q", "code")
     put_file(tmp_path / "code" / name, text)
@@ -214,7 +255,9 @@ def test_a_version_is_read_from_what_pins_it(
 
 
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
-    lesson = add(world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"])
+    lesson = add(
+        world, shop, about=['pyproject.toml::requires-python=">=3.11"', "src/cart.py::LIMIT=30"]
+    )
     edit(shop, "3.11", "3.12", "pyproject.toml")
     summary = look(world, shop, lesson)
     assert (summary.verdict, "now >=3.12" in summary.warning) == ("changed", True)
@@ -241,7 +284,10 @@ def test_what_does_not_resolve_is_refused_with_the_nearest_names(world: World, s
 def test_a_path_is_taken_from_the_callers_folder_too_and_a_link_out_of_the_code_is_not_read(
     world: World, shop: Path, tmp_path: Path
 ) -> None:
-    assert about(world, add(world, shop / "src", about=["cart.py::Cart"]))[0]["code"] == "src/cart.py::Cart"
+    assert (
+        about(world, add(world, shop / "src", about=["cart.py::Cart"]))[0]["code"]
+        == "src/cart.py::Cart"
+    )
     put_file(tmp_path / "secret.py", "KEY = 3\n")
     (shop / "linked.py").symlink_to(tmp_path / "secret.py")
     with pytest.raises(Refused):
@@ -289,7 +335,9 @@ def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Pat
     assert [item.get("command") or item.get("code") or item["package"] for item in shown["about"]] == [
         TOTAL, "pypi/click<8.2", "src/[id].py", "git push",
     ]  # fmt: skip
-    assert [hit.anchor for hit in anchors.about(world.fresh(cwd=shop), "src/cart.py")] == [f"src/*.py, {TOTAL}"]
+    assert [hit.anchor for hit in anchors.about(world.fresh(cwd=shop), "src/cart.py")] == [
+        f"src/*.py, {TOTAL}"
+    ]
     (hit,) = anchors.about(world.fresh(cwd=shop), "command: git push --force")
     assert hit.anchor == "command: git push"
     editing.update(world.fresh(cwd=shop), lesson, about=["lib/**", "command: hg push"])
@@ -299,7 +347,9 @@ def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Pat
     assert about(world, editing.add_lesson(world.fresh(), elsewhere).id) == [{"command": "make"}]
 
 
-def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: Git, shop: Path) -> None:
+def test_what_is_known_of_a_place_and_what_a_change_touches(
+    world: World, git: Git, shop: Path
+) -> None:
     total, whole = add(world, shop, about=[TOTAL]), add(world, shop, "File", about=["src/cart.py"])
     other = add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
 
@@ -317,25 +367,37 @@ def test_what_is_known_of_a_place_and_what_a_change_touches(world: World, git: G
     assert {hit.entry.id for hit in gone} == {total, whole, other}
 
 
-def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(world: World, git: Git, shop: Path) -> None:
+def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(
+    world: World, git: Git, shop: Path
+) -> None:
     total = add(world, shop, about=[TOTAL])
     add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
     folder = add(world, shop, "Docs", about=["docs/"])
     edit(shop, "        return sum(lines)\n", "        print(lines)\n        return sum(lines)\n")
     report = rule_checks.check(world.fresh(cwd=shop), since="HEAD")
     (finding,) = report.findings
-    assert (finding.path, finding.line, finding.level, finding.id) == ("src/cart.py", 6, "note", total)
+    assert (finding.path, finding.line, finding.level, finding.id) == (
+        "src/cart.py",
+        6,
+        "note",
+        total,
+    )
     assert "the code it speaks of changed: check first" in finding.message
     assert not report.broken
     git(shop, "rm", "-q", "docs/cart.md")
     commit_all(git, shop, "two")
     report = rule_checks.check(world.fresh(cwd=shop), since="HEAD~1")
-    assert {(row.path, row.id) for row in report.findings} == {("docs/cart.md", folder), ("src/cart.py", total)}
+    assert {(row.path, row.id) for row in report.findings} == {
+        ("docs/cart.md", folder),
+        ("src/cart.py", total),
+    }
     assert [summary.id for summary in report.checked] == [row.id for row in report.findings]
     assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
 
 
-def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(world: World, shop: Path) -> None:
+def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(
+    world: World, shop: Path
+) -> None:
     steps = [
         Step("command", "click build", "boom", failed=True, cwd=str(shop)),
         Step("edit", str(shop / "src/cart.py"), cwd=str(shop)),
@@ -343,7 +405,10 @@ def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_
         Step("command", "click build", "", failed=False, cwd=str(shop)),
     ]
     failure, success = happened(steps, "s1", "shop", "claude-code", "x.jsonl")
-    assert (failure.edits, success.edits) == ((str(shop / "src/cart.py"), str(shop / "docs/cart.md")), ())
+    assert (failure.edits, success.edits) == (
+        (str(shop / "src/cart.py"), str(shop / "docs/cart.md")),
+        (),
+    )
     draft = harvest.HarvestedLesson(
         "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
         "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
@@ -375,8 +440,15 @@ def test_git_is_asked_about_all_anchors_that_are_gone_at_once(
     git(shop, "mv", "old", "new")
     commit_all(git, shop, "moved")
     for n in range(40):
-        places = (f"old{n}/part{n}.py::f", f"gone{n}.py", f"a/{n}.py::f", "old/part.py::part" if n < 2 else f"b/{n}/")
-        items = "".join(f'  - code: "{place}"\n    in: shop\n    seen: deadbeef\n' for place in places)
+        places = (
+            f"old{n}/part{n}.py::f",
+            f"gone{n}.py",
+            f"a/{n}.py::f",
+            "old/part.py::part" if n < 2 else f"b/{n}/",
+        )
+        items = "".join(
+            f'  - code: "{place}"\n    in: shop\n    seen: deadbeef\n' for place in places
+        )
         text = f"---\nid: 01M82H56GFBPYC5697MC{n + 100000}\nkind: lesson\ntitle: Note {n}\nabout:\n{items}---\nx\n"
         world.write(f"shop/lessons/l{n}.md", text)
     world.commit()
@@ -395,7 +467,12 @@ def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -
     path = next(world.root.glob("global/lessons/*/*.md"))
     base = path.read_bytes()
     seen = about(world, lesson)[0]["seen"].encode()
-    merged = merge_file("global/lessons/x.md", base, base.replace(seen, b"aaaaaaaa"), base.replace(seen, b"bbbbbbbb"))
+    merged = merge_file(
+        "global/lessons/x.md",
+        base,
+        base.replace(seen, b"aaaaaaaa"),
+        base.replace(seen, b"bbbbbbbb"),
+    )
     assert merged.conflicts == ()
     assert merged.data is not None
     assert merged.data.count(b"code:") == 2

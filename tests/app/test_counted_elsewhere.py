@@ -35,7 +35,12 @@ def groove(**learning: Any) -> dict[str, Any]:
     }
     stated |= {"created_at": "2026-11-01T00:00:00Z", "confidence": 0.82, "usage_stats": STATS}
     params = [PARAM, {**PARAM, "param_name": "of_theirs"}]
-    return {"version": 1, "exported_at": "2026-11-01", "learnings": [stated | learning], "params": params}
+    return {
+        "version": 1,
+        "exported_at": "2026-11-01",
+        "learnings": [stated | learning],
+        "params": params,
+    }
 
 
 def taken(library: Library, folder: Path, document: dict[str, Any]) -> transfer.Ported:
@@ -49,29 +54,44 @@ def exported(library: Library) -> dict[str, Any]:
     return document
 
 
-def test_what_another_tool_counted_comes_in_apart_from_what_happens_here(world: World, tmp_path: Path) -> None:
+def test_what_another_tool_counted_comes_in_apart_from_what_happens_here(
+    world: World, tmp_path: Path
+) -> None:
     done = taken(world.library, tmp_path, groove())
     assert done.notes[0].endswith("statistics of 1 lesson and 2 parameters")
     usage = entries.show(world.library, ID).usage
     assert usage is not None
-    assert (usage.elsewhere, usage.tallies.helpful) == ((10, 7, 2, 1, 8.0, 2.7, "2026-09-21T14:13:20Z"), 0)
+    assert (usage.elsewhere, usage.tallies.helpful) == (
+        (10, 7, 2, 1, 8.0, 2.7, "2026-09-21T14:13:20Z"),
+        0,
+    )
     assert usage.confidence == 0.5, "it ranks as medium"
     parameters = {state.name: state for state in health.params(world.library)}
     assert parameters["injection_budget"].elsewhere == "0.4 after 12 outcomes"
-    assert (parameters["injection_budget"].observations, parameters["injection_budget"].value) == (0, 10)
+    assert (parameters["injection_budget"].observations, parameters["injection_budget"].value) == (
+        0,
+        10,
+    )
 
 
-def test_it_goes_out_again_with_what_happened_since_and_comes_back_as_it_was(world: World, tmp_path: Path) -> None:
+def test_it_goes_out_again_with_what_happened_since_and_comes_back_as_it_was(
+    world: World, tmp_path: Path
+) -> None:
     taken(world.library, tmp_path, groove())
     editing.feedback(world.library, ID, "helpful")
     document = exported(world.library)
     (learning,) = document["learnings"]
     stats = learning["usage_stats"]
-    assert (stats["times_injected"], stats["times_helpful"], stats["times_contradicted"]) == (10, 8, 1)
+    assert (stats["times_injected"], stats["times_helpful"], stats["times_contradicted"]) == (
+        10,
+        8,
+        1,
+    )
     assert (stats["confidence_alpha"], stats["confidence_beta"]) == (9.0, 2.7)
     assert learning["confidence"] > 0.82
     assert document["params"] == [
-        {**PARAM, "param_name": name, "imported": True} for name in ("injection_budget", "of_theirs")
+        {**PARAM, "param_name": name, "imported": True}
+        for name in ("injection_budget", "of_theirs")
     ]
     world.close()
     (world.library.primary.store.state_dir / "events").rename(tmp_path / "gone")
@@ -94,7 +114,9 @@ def test_a_second_import_adds_nothing_and_newer_numbers_take_the_place_of_older_
     assert exported(world.library)["learnings"][0]["usage_stats"]["times_helpful"] == 9
 
 
-def test_the_number_of_confidence_counts_whatever_word_the_file_says(world: World, tmp_path: Path) -> None:
+def test_the_number_of_confidence_counts_whatever_word_the_file_says(
+    world: World, tmp_path: Path
+) -> None:
     made = world.add("Retry with backoff", confidence="low")
     document = exported(world.library)
     (world.root / made.path).unlink()
@@ -110,4 +132,7 @@ def test_numbers_that_are_none_are_named_and_the_lesson_comes(world: World, tmp_
     done = taken(world.library, tmp_path, document)
     assert len(done.written) == 1
     reasons = [row.reason for row in done.skipped]
-    assert reasons == ["times_helpful many is no number from 0 up", "value -1 is no number from 0 up"]
+    assert reasons == [
+        "times_helpful many is no number from 0 up",
+        "value -1 is no number from 0 up",
+    ]

@@ -13,7 +13,9 @@ from ai_lessons.model.tool_calls import TOOLS, WRITES_NO_TEXT, Edit, call_of, kn
 from app.world import World
 from real_world import Git, commit_all, put_file
 
-CALLS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parents[1] / "interfaces/editing_calls.json").read_text())
+CALLS: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "interfaces/editing_calls.json").read_text()
+)
 BAD = "console.log(1)"
 HIDDEN = {"serena-rename_symbol", "jetbrains-reformat_file", "jetbrains-replace_selected_text"}
 """Calls that do not show what they write; those of `acme` are of tools that nobody knows."""
@@ -24,8 +26,20 @@ NOTEBOOK = {"cells": [{"id": "c1", "cell_type": "code", "source": ["x=1\n", "y=2
 @pytest.fixture
 def shop(world: World, git: Git, tmp_path: Path) -> Path:
     """Code with a rule in force that denies `console.log(` below `src`."""
-    check = {"files": ["src/**"], "regex": r"console\.log\(", "bad": BAD, "good": "log(1)", "enforce": "deny"}
-    fields = {"id": "01JD3Z8QK5W7M2X9V4T68F3K10", "kind": "rule", "title": "No log", "rationale": "R", "check": check}
+    check = {
+        "files": ["src/**"],
+        "regex": r"console\.log\(",
+        "bad": BAD,
+        "good": "log(1)",
+        "enforce": "deny",
+    }
+    fields = {
+        "id": "01JD3Z8QK5W7M2X9V4T68F3K10",
+        "kind": "rule",
+        "title": "No log",
+        "rationale": "R",
+        "check": check,
+    }
     git(world.root, "switch", "-qc", "rules/R-1")
     world.committed("global/rules/r.md", render(fields, ""))
     git(world.root, "switch", "-q", "main")
@@ -64,7 +78,11 @@ def test_each_stored_call_that_breaks_a_rule_is_seen_and_one_that_hides_what_it_
     for name, event in CALLS.items():
         reasons = why(world, shop, event)
         hides = name in HIDDEN or name.startswith("acme")
-        start = "R-8F3K10 could not look at this edit: what" if hides else "this edit breaks R-8F3K10 at line"
+        start = (
+            "R-8F3K10 could not look at this edit: what"
+            if hides
+            else "this edit breaks R-8F3K10 at line"
+        )
         assert [reason.startswith(start) for reason in reasons] == [True], (name, reasons)
 
 
@@ -76,9 +94,13 @@ def test_the_same_calls_pass_where_they_break_nothing(world: World, shop: Path) 
             assert why(world, shop, harmless) == [], name
 
 
-def test_each_tool_of_the_table_has_a_stored_call_or_another_name_of_one(world: World, shop: Path) -> None:
+def test_each_tool_of_the_table_has_a_stored_call_or_another_name_of_one(
+    world: World, shop: Path
+) -> None:
     names = {row.names for event in CALLS.values() if (row := known_tool(str(event["tool_name"])))}
-    missing = [row.names for row in TOOLS if row.names not in names and row.reading != WRITES_NO_TEXT]
+    missing = [
+        row.names for row in TOOLS if row.names not in names and row.reading != WRITES_NO_TEXT
+    ]
     assert missing == [
         ("Delete", "delete_file", "remove_file"), ("append_file", "append_to_file"), ("delete_lines",),
         ("safe_delete_symbol",), ("delete_text_file_contents",), ("XcodeWrite",),
@@ -100,7 +122,10 @@ def test_each_tool_of_the_table_has_a_stored_call_or_another_name_of_one(world: 
         ("mcp__serena__find_symbol", {"relative_path": "src/x.ts", "name_path": "f"}),
         ("mcp__serena__write_memory", {"memory_name": "m", "content": BAD}),
         ("mcp__git__git_add", {"repo_path": ".", "files": ["src/x.ts"]}),
-        ("mcp__plugin_ai-lessons_ai-lessons__add_lesson", {"title": "t", "content": BAD, "about": "src/x.ts"}),
+        (
+            "mcp__plugin_ai-lessons_ai-lessons__add_lesson",
+            {"title": "t", "content": BAD, "about": "src/x.ts"},
+        ),
         ("mcp__playwright__browser_type", {"text": BAD}),
         ("Task", {"prompt": BAD, "description": "write src/x.ts"}),
         ("str_replace_based_edit_tool", {"command": "view", "path": "src/x.ts"}),
@@ -120,7 +145,10 @@ def test_a_command_is_one_by_whatever_server_and_key() -> None:
     ):
         call = call_of(tool, stated)
         assert (call.command, call.edits) == ("git push", ()), tool
-    assert call_of("str_replace_editor", {"command": "create", "path": "a", "file_text": "x"}).command == ""
+    assert (
+        call_of("str_replace_editor", {"command": "create", "path": "a", "file_text": "x"}).command
+        == ""
+    )
 
 
 def test_a_file_that_is_moved_into_the_scope_of_a_rule_is_new_to_it_and_one_that_stays_is_not(
@@ -130,28 +158,42 @@ def test_a_file_that_is_moved_into_the_scope_of_a_rule_is_new_to_it_and_one_that
     src, lib = str(shop / "src"), str(shop / "lib")
     into = Edit(f"{src}/y.ts", how="moved", was=f"{lib}/bad.ts")
     assert broken(world, shop, into) == ["this edit breaks R-8F3K10 at line 1"]
-    assert broken(world, shop, into._replace(path=src)) == ["this edit breaks R-8F3K10 at line 1"], "into a folder"
+    assert broken(world, shop, into._replace(path=src)) == [
+        "this edit breaks R-8F3K10 at line 1"
+    ], "into a folder"
     assert broken(world, shop, Edit(f"{src}/y.ts", how="moved", was=f"{src}/bad.ts")) == []
     assert broken(world, shop, Edit(f"{src}/y.ts", "old", "new", was=f"{src}/bad.ts")) == []
     assert broken(world, shop, Edit(f"{lib}/y.ts", how="moved", was=f"{src}/bad.ts")) == []
-    assert broken(world, shop, Edit(f"{src}/y.ts", how="copied", was=f"{src}/bad.ts")) != [], "it is there twice then"
+    assert broken(world, shop, Edit(f"{src}/y.ts", how="copied", was=f"{src}/bad.ts")) != [], (
+        "it is there twice then"
+    )
 
 
 def test_what_stays_around_an_edit_is_not_new(world: World, shop: Path) -> None:
     file = str(put_file(shop / "src/z.ts", f"a\n{BAD}\nb\n"))
-    assert broken(world, shop, Edit(file, "", f"a\n{BAD}\nB\n", "part")) == [], "a sketch shows what stays"
+    assert broken(world, shop, Edit(file, "", f"a\n{BAD}\nB\n", "part")) == [], (
+        "a sketch shows what stays"
+    )
     assert broken(world, shop, Edit(file, "", "c", "lines", "", 1, 1)) == []
-    assert broken(world, shop, Edit(file, "", f"{BAD}", "lines", "", 3, 3)) == ["this edit breaks R-8F3K10 at line 3"]
+    assert broken(world, shop, Edit(file, "", f"{BAD}", "lines", "", 3, 3)) == [
+        "this edit breaks R-8F3K10 at line 3"
+    ]
     assert broken(world, shop, Edit(file, "", "x\n", "appended")) == []
     assert broken(world, shop, Edit(file, "^b$", "x", "regex")) == []
-    assert broken(world, shop, Edit(file, "(?<=a)b", BAD, "regex")) != [], "an expression that RE2 does not read"
+    assert broken(world, shop, Edit(file, "(?<=a)b", BAD, "regex")) != [], (
+        "an expression that RE2 does not read"
+    )
     notebook = NOTEBOOK | {"cells": [{"id": "c1", "source": [f"{BAD}\n", "y"]}]}
     cells = str(put_file(shop / "src/m.ipynb", json.dumps(notebook)))
     assert broken(world, shop, Edit(cells, "c1", f"{BAD}\nz", "cell")) == []
-    assert broken(world, shop, Edit(cells, "", BAD, "cell")) == ["this edit breaks R-8F3K10 at line 1"], "a new cell"
+    assert broken(world, shop, Edit(cells, "", BAD, "cell")) == [
+        "this edit breaks R-8F3K10 at line 1"
+    ], "a new cell"
 
 
-def test_a_tool_that_hides_what_it_writes_is_asked_about_only_where_a_rule_may_look(world: World, shop: Path) -> None:
+def test_a_tool_that_hides_what_it_writes_is_asked_about_only_where_a_rule_may_look(
+    world: World, shop: Path
+) -> None:
     for path, asks in (
         ("", True), (str(shop), True), (str(shop / "src"), True), (str(shop / "src/**/*.ts"), True),
         (str(shop / "src/x.ts"), True), (str(shop / "lib"), False), (str(shop / "lib/x.ts"), False),

@@ -8,14 +8,26 @@ from ai_lessons.app import editing, entries, lessons, running, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.store import FOLDER
 from ai_lessons.model.entries import Pattern
-from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, listed_lessons, usage_of
+from app.world import (
+    DOC,
+    LESSON,
+    OTHER,
+    SCRIPT,
+    CountingEmbedder,
+    World,
+    lesson,
+    listed_lessons,
+    usage_of,
+)
 
 
 def place(world: World, **more: str) -> None:
     world.committed("global/lessons/a.md", lesson(**more))
 
 
-def test_feedback_moves_the_confidence_that_the_author_gave_as_show_and_why_say(world: World) -> None:
+def test_feedback_moves_the_confidence_that_the_author_gave_as_show_and_why_say(
+    world: World,
+) -> None:
     place(world, confidence="high")
     usage = usage_of(world.library, LESSON)
     assert (usage.tallies.helpful, usage.confidence, usage.tallies.last_used) == (0, 0.7, "")
@@ -27,15 +39,27 @@ def test_feedback_moves_the_confidence_that_the_author_gave_as_show_and_why_say(
     assert (said.tallies.ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
-    assert entries.show(world.fresh(), LESSON).usage == entries.why(world.library, LESSON).usage == said
-    world.committed("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
+    assert (
+        entries.show(world.fresh(), LESSON).usage
+        == entries.why(world.library, LESSON).usage
+        == said
+    )
+    world.committed(
+        "global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n"
+    )
     assert editing.feedback(world.library, DOC, "ignored").usage.tallies.ignored == 1
     assert entries.show(world.library, DOC).usage is None
 
 
-def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embedder: CountingEmbedder) -> None:
-    world.write("global/lessons/a.md", lesson(LESSON, "Workflow one", "The workflow is replaced.\n"))
-    world.committed("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
+def test_what_was_learned_moves_a_lesson_in_a_search_a_little(
+    world: World, embedder: CountingEmbedder
+) -> None:
+    world.write(
+        "global/lessons/a.md", lesson(LESSON, "Workflow one", "The workflow is replaced.\n")
+    )
+    world.committed(
+        "global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n")
+    )
     for _ in range(4):
         editing.feedback(world.library, OTHER, "helpful")
         editing.feedback(world.library, LESSON, "contradicted")
@@ -50,13 +74,20 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
     world.committed("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
     for _ in range(18):
         editing.feedback(world.library, LESSON, "helpful")
-    assert 0.8 < usage_of(world.library, OTHER).confidence < usage_of(world.library, LESSON).confidence
+    assert (
+        0.8 < usage_of(world.library, OTHER).confidence < usage_of(world.library, LESSON).confidence
+    )
 
 
 @pytest.mark.parametrize(("code", "expected"), [(0, (1, 0)), (3, (0, 1))])
-def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tuple[int, int]) -> None:
+def test_runs_of_a_script_are_written_down(
+    world: World, code: int, expected: tuple[int, int]
+) -> None:
     world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
-    world.committed("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
+    world.committed(
+        "global/scripts/unversioned/a.sh.md",
+        f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n",
+    )
     running.trust_script(world.library, SCRIPT)
     assert running.run(world.library, SCRIPT, []) == code
     told = editing.feedback(world.library, SCRIPT, "helpful").usage
@@ -85,16 +116,25 @@ def test_save_shares_what_waits_however_little(world: World) -> None:
     place(world)
     editing.feedback(world.library, LESSON, "helpful")
     commits, notes = sharing.save(world.library)
-    assert (len(commits), [note.partition(" ")[2] for note in notes]) == (1, ["holds recorded events, no entry"])
+    assert (len(commits), [note.partition(" ")[2] for note in notes]) == (
+        1,
+        ["holds recorded events, no entry"],
+    )
     assert world.commits()[0] == "Record events"
     assert len(shared(world)) == 1
     assert sharing.save(world.library) == ((), ())
 
 
-def test_where_they_are_local_or_commits_are_the_users_events_are_not_shared_unless_asked_for(world: World) -> None:
+def test_where_they_are_local_or_commits_are_the_users_events_are_not_shared_unless_asked_for(
+    world: World,
+) -> None:
     place(world)
     editing.feedback(world.library, LESSON, "helpful")
-    ways = {"events: local": False, "autocommit: false": False, "autocommit: false\n  events: shared": True}
+    ways = {
+        "events: local": False,
+        "autocommit: false": False,
+        "autocommit: false\n  events: shared": True,
+    }
     for settings, waits in ways.items():
         world.committed(".ai-lessons/config.yaml", f"git:\n  {settings}\n")
         sharing.save(world.library)
@@ -139,7 +179,13 @@ def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: Wo
 def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> None:
     made = {
         name: lessons.add(world.library, Pattern(f"case {name}", f"do {name}", "so"), by=by)
-        for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
+        for name, by in (
+            ("good", "ai"),
+            ("bad", "ai"),
+            ("firm", "user"),
+            ("old", "ai"),
+            ("new", "ai"),
+        )
     }
     for name in ("bad", "firm"):
         editing.feedback(world.library, made[name].id, "contradicted")
@@ -149,4 +195,7 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
     ids = {summary.id for _, group in loaded.groups for summary in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.active == 3
-    assert {summary.id for summary in listed_lessons(world.fresh()).entries} >= {made["bad"].id, made["old"].id}
+    assert {summary.id for summary in listed_lessons(world.fresh()).entries} >= {
+        made["bad"].id,
+        made["old"].id,
+    }

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, lessons, proposals, review, search, setup, sharing
+from ai_lessons.app import (
+    editing,
+    entries,
+    health,
+    lessons,
+    proposals,
+    review,
+    search,
+    setup,
+    sharing,
+)
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
 from ai_lessons.app.search_index import agreed
 from ai_lessons.app.workspace import Library
@@ -21,7 +31,9 @@ from app.world import LESSON, OTHER, World, lesson
 from real_world import Git
 
 HEAD = f"id: {LESSON}\nkind: lesson\ntitle: T\n"
-BOMB = "a: &a [x, x]\n" + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(9))
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(9)
+)
 
 FRONTMATTER = {
     "over 64 KiB": HEAD + "x: " + "y" * 70_000,
@@ -48,12 +60,18 @@ def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World) -> No
         assert world.titles() == ["Zebras"], name
         problems = health.validate(world.library).problems
         assert {problem.path for problem in problems} == {"p/lessons/bad.md"}
-        assert all(len(problem.message) < 400 and problem.message.isprintable() for problem in problems)
+        assert all(
+            len(problem.message) < 400 and problem.message.isprintable() for problem in problems
+        )
 
 
 def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world: World) -> None:
     world.write("p/docs/unversioned/fine.md", "# Fine\n")
-    for path in ("p/docs/unversioned/huge.md", "p/scripts/unversioned/huge.sh", ".ai-lessons/config.yaml"):
+    for path in (
+        "p/docs/unversioned/huge.md",
+        "p/scripts/unversioned/huge.sh",
+        ".ai-lessons/config.yaml",
+    ):
         file = world.write(path, b"")
         os.truncate(file, 1 << 30)
     with pytest.raises(InvalidEntry, match=r"config\.yaml"):
@@ -61,11 +79,15 @@ def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world:
     (world.root / ".ai-lessons/config.yaml").unlink()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "Fine" in world.titles()
-    assert "p/docs/unversioned/huge.md" in {problem.path for problem in health.validate(world.library).problems}
+    assert "p/docs/unversioned/huge.md" in {
+        problem.path for problem in health.validate(world.library).problems
+    }
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 
-def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World, tmp_path: Path) -> None:
+def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(
+    world: World, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("# Secret zanzibar\n")
@@ -79,8 +101,16 @@ def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World,
     (world.root / "round").symlink_to(world.root, target_is_directory=True)
     (world.root / "etc").symlink_to("/etc", target_is_directory=True)
     os.link(outside / "secret.md", folder / "hard.md")
-    assert sorted(world.titles()) == ["Fine", "Secret zanzibar"]  # a hard link is a file like any other
-    for path in ("p/docs/unversioned/file.md", "q/secret.md", "round/p/docs/unversioned/fine.md", "etc/passwd"):
+    assert sorted(world.titles()) == [
+        "Fine",
+        "Secret zanzibar",
+    ]  # a hard link is a file like any other
+    for path in (
+        "p/docs/unversioned/file.md",
+        "q/secret.md",
+        "round/p/docs/unversioned/fine.md",
+        "etc/passwd",
+    ):
         with pytest.raises(AiLessonsError):
             entries.show(world.library, path)
         with pytest.raises(AiLessonsError):
@@ -150,7 +180,9 @@ CONFIGS = (
 def test_pulled_settings_that_lead_elsewhere_are_refused_and_named(world: World) -> None:
     for text in CONFIGS:
         world.write(".ai-lessons/config.yaml", text)
-        with pytest.raises(AiLessonsError, match=r"config\.yaml|search\.|approval\.|format|tag_aliases"):
+        with pytest.raises(
+            AiLessonsError, match=r"config\.yaml|search\.|approval\.|format|tag_aliases"
+        ):
             editing.add_lesson(world.fresh(), LessonDraft("No"))
         assert world.status() == "?? .ai-lessons/"
 
@@ -223,7 +255,9 @@ except AiLessonsError as error:
         if folder.stat().st_uid == os.geteuid() and folder.is_relative_to(tempfile.gettempdir()):
             folder.chmod(0o755)
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", program], env=paths, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=paths, capture_output=True, text=True, check=False
+    )
     assert done.stdout.split(" ")[0] in {"Refused", "StorageFailed"}, done.stderr
     assert world.commits() == ["Update lesson: The first", "Add lesson: The first", "first"]
     assert world.status() == ""
@@ -248,12 +282,18 @@ ODD = {
         ("nobody", "refs/heads/proposals/L-8F3K2A-x"),
     ],
 )
-def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: World, what: str, where: str) -> None:
+def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
+    world: World, what: str, where: str
+) -> None:
     world.add("Zebras")
-    world.write("shop/rules/evil.md", f"---\nid: {LESSON}\nkind: rule\ntitle: E\nrationale: R\n---\nObey.\n")
+    world.write(
+        "shop/rules/evil.md", f"---\nid: {LESSON}\nkind: rule\ntitle: E\nrationale: R\n---\nObey.\n"
+    )
     world.git(world.root, "add", "-A")
     tree, tip = world.git(world.root, "write-tree"), world.git(world.root, "rev-parse", "HEAD")
-    data = f"tree {tree}\nparent {tip}\n".encode() + ODD[what] + b"\nMerge branch 'rules/R-8F3K2A-x'\n"
+    data = (
+        f"tree {tree}\nparent {tip}\n".encode() + ODD[what] + b"\nMerge branch 'rules/R-8F3K2A-x'\n"
+    )
     made = subprocess.run(
         ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
         cwd=world.root, input=data, capture_output=True, check=True,
@@ -269,7 +309,9 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
     assert health.doctor(world.library)
     made_rule = proposals.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
     review.approve_rule(world.library, made_rule.handle)
-    assert [summary.title for summary in entries.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
+    assert [
+        summary.title for summary in entries.list_entries(world.library, kinds=[Kind.RULE]).entries
+    ] == ["New"]
     entries.log(world.library, made_rule.handle)
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
@@ -279,10 +321,16 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world: World, *, packed: bool) -> None:
+def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(
+    world: World, *, packed: bool
+) -> None:
     world.add("Zebras")
     made = proposals.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
-    for name in (b"rules/R-AAAAAA-\xff", "rules/R-BBBBBB-\u202ex".encode(), b"proposals/L-AAAAAA-\xfe"):
+    for name in (
+        b"rules/R-AAAAAA-\xff",
+        "rules/R-BBBBBB-\u202ex".encode(),
+        b"proposals/L-AAAAAA-\xfe",
+    ):
         world.git(world.root, "branch", os.fsdecode(name), made.branch)
     if packed:
         world.git(world.root, "pack-refs", "--all")
@@ -292,7 +340,9 @@ def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world
     assert review.approve_rule(world.fresh(), made.handle).handle == made.handle
 
 
-def test_a_repository_without_commits_and_entries_answers_everything(git: Git, tmp_path: Path, world: World) -> None:
+def test_a_repository_without_commits_and_entries_answers_everything(
+    git: Git, tmp_path: Path, world: World
+) -> None:
     root = tmp_path / "empty"
     git(tmp_path, "init", "-q", str(root))
     with Library(root, world.options) as library:
@@ -317,7 +367,9 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_a_file_of_five_megabytes_is_taken_and_one_over_the_limit_is_named(world: World, tmp_path: Path) -> None:
+def test_a_file_of_five_megabytes_is_taken_and_one_over_the_limit_is_named(
+    world: World, tmp_path: Path
+) -> None:
     text = "# Large\n\n" + "A sentence about limnology. " * 190_000
     (tmp_path / "large.md").write_text(text)
     assert len(text) > 5_000_000
@@ -340,17 +392,24 @@ def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -
     assert world.read("p/lessons/bad.md") == "---\nid: x\ntitle: [open\n---\n"
 
 
-def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: World, git: Git, tmp_path: Path) -> None:
+def test_a_read_only_repository_can_be_read_and_says_so_when_written(
+    world: World, git: Git, tmp_path: Path
+) -> None:
     place = tmp_path / "view"
     place.mkdir()
     world.committed("notes/a.md", "# Apples\n\nAbout pomology.\n")
     mounts = (["--bind", str(world.root)], ["-o", "remount,bind,ro"])
-    if any(subprocess.run(["mount", *how, str(place)], capture_output=True, check=False).returncode for how in mounts):
+    if any(
+        subprocess.run(["mount", *how, str(place)], capture_output=True, check=False).returncode
+        for how in mounts
+    ):
         subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
         pytest.skip("a read-only view cannot be mounted here")
     try:
         with Library(place, world.options) as library:
-            assert [summary.title for summary in entries.list_entries(library).entries] == ["Apples"]
+            assert [summary.title for summary in entries.list_entries(library).entries] == [
+                "Apples"
+            ]
             assert entries.show(library, "notes/a.md").body.endswith("pomology.\n")
             with pytest.raises(StorageFailed, match="read-only") as error:
                 editing.add_lesson(library, LessonDraft("no"))

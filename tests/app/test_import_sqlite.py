@@ -10,7 +10,9 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.model.entries import Kind
 from app.world import World
 
-DOC, SCRIPT, RULE, LESSON = (f"01JD3Z8QK5W7M2X9V4T6{end}" for end in ("DDDD11", "SSSS22", "RRRR33", "XXXX44"))
+DOC, SCRIPT, RULE, LESSON = (
+    f"01JD3Z8QK5W7M2X9V4T6{end}" for end in ("DDDD11", "SSSS22", "RRRR33", "XXXX44")
+)
 
 SCHEMA = f"""
 CREATE TABLE lessons (id VARCHAR PRIMARY KEY, title VARCHAR NOT NULL, content TEXT, confidence VARCHAR, source VARCHAR,
@@ -114,7 +116,10 @@ def test_a_damaged_database_is_a_clear_error(world: World, database: Path) -> No
     pages = data[:8192] + b"\xa5" * (len(data) - 8192)
     for damaged in (b"hello", data[:16] + b"\xff" * 200, data[:5000], pages):
         database.write_bytes(damaged)
-        with pytest.raises(InvalidEntry, match=r"knowledge\.db:1: (not a SQLite database|the database cannot be read)"):
+        with pytest.raises(
+            InvalidEntry,
+            match=r"knowledge\.db:1: (not a SQLite database|the database cannot be read)",
+        ):
             transfer.import_files(world.library, [database], "ai-lessons-sqlite")
     assert world.status() == ""
 

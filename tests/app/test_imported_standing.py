@@ -30,9 +30,7 @@ pattern:
 ---
 Text.
 """
-PROMOTED = (
-    "source:\n  type: promoted\n  from_scope: global\n  original: 01JD3Z8QK5W7M2X9V4T600AAAA\n  alpha: 40\n  beta: 1\n"
-)
+PROMOTED = "source:\n  type: promoted\n  from_scope: global\n  original: 01JD3Z8QK5W7M2X9V4T600AAAA\n  alpha: 40\n  beta: 1\n"
 GROOVE: dict[str, Any] = {
     "version": 1, "exported_at": "2026-11-01T00:00:00Z", "params": [], "relations": [],
     "learnings": [{
@@ -44,7 +42,9 @@ GROOVE: dict[str, Any] = {
 
 
 def the_lesson(library: Library) -> EntrySummary:
-    (summary,) = (x for x in entries.list_entries(library, kinds=[Kind.LESSON]).entries if "zebu" in x.title)
+    (summary,) = (
+        x for x in entries.list_entries(library, kinds=[Kind.LESSON]).entries if "zebu" in x.title
+    )
     return summary
 
 
@@ -56,7 +56,9 @@ def brought(world: World, folder: Path, form: str, text: str) -> EntrySummary:
 
 
 @pytest.mark.parametrize("form", ["markdown", "basic-memory", "okf"])
-def test_no_note_of_others_is_firm_sure_or_approved(world: World, tmp_path: Path, form: str) -> None:
+def test_no_note_of_others_is_firm_sure_or_approved(
+    world: World, tmp_path: Path, form: str
+) -> None:
     summary = brought(world, tmp_path, form, CLAIMS)
     assert (summary.firm, summary.from_, summary.confidence) == (False, "ai", "medium")
     assert not summary.seen or tuple(summary.seen) == (0, 0, 0)
@@ -69,7 +71,9 @@ def test_no_note_of_others_is_firm_sure_or_approved(world: World, tmp_path: Path
 
 
 def test_the_numbers_of_a_promotion_elsewhere_do_not_count(world: World, tmp_path: Path) -> None:
-    summary = brought(world, tmp_path, "markdown", CLAIMS.replace("reviewed: 2026-11-01\n", PROMOTED))
+    summary = brought(
+        world, tmp_path, "markdown", CLAIMS.replace("reviewed: 2026-11-01\n", PROMOTED)
+    )
     assert world.library.primary.usages.of(summary).confidence == 0.5
 
 
@@ -82,7 +86,9 @@ def exported(library: Library) -> Any:
     return transfer.export_file(library, None).document
 
 
-def test_a_number_is_kept_and_counts_as_medium_until_something_here_speaks_for_it(world: World, tmp_path: Path) -> None:
+def test_a_number_is_kept_and_counts_as_medium_until_something_here_speaks_for_it(
+    world: World, tmp_path: Path
+) -> None:
     put_file(tmp_path / "g.json", json.dumps(GROOVE))
     transfer.import_files(world.library, [tmp_path / "g.json"], "groove")
     assert number(world.library) == 0.5
@@ -99,13 +105,21 @@ def test_a_number_below_the_middle_counts_as_it_is(world: World, tmp_path: Path)
     assert (number(world.library), number(world.library, as_claimed=True)) == (0.17, 0.17)
 
 
-def test_outcomes_that_an_import_brings_lift_nothing_before_one_of_here_does(world: World, tmp_path: Path) -> None:
+def test_outcomes_that_an_import_brings_lift_nothing_before_one_of_here_does(
+    world: World, tmp_path: Path
+) -> None:
     document = json.loads(json.dumps(GROOVE))
     entry = "01JD3Z8QK5W7M2X9V4T6000000"
     at = "2026-11-02T00:00:00Z"
     document["learnings"][0]["id"] = entry
     document["events"] = [
-        {"id": f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02}", "at": at, "event": "helpful", "entry": entry, "session": "s"}
+        {
+            "id": f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02}",
+            "at": at,
+            "event": "helpful",
+            "entry": entry,
+            "session": "s",
+        }
         for n in range(50)
     ]
     put_file(tmp_path / "g.json", json.dumps(document))

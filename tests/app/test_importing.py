@@ -25,7 +25,9 @@ def source(tmp_path: Path, git: Git) -> Path:
     return root
 
 
-def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, source: Path, git: Git) -> None:
+def test_one_file_becomes_a_doc_that_knows_where_it_came_from(
+    world: World, source: Path, git: Git
+) -> None:
     done = world.bring(source / "docs/guide.md", versions=["v2"], tags=["api"])
     (made,) = done.written
     assert made.path == "jira-api/docs/v2/guide.md"
@@ -58,7 +60,9 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
     done = world.bring(source / "docs", recursive=True, project="jira")
     paths = {one.path.removeprefix("jira/docs/unversioned/") for one in done.written}
     assert paths == {"deep/more.md", "guide.md", "notes.txt.md"}
-    (_, no_page), *others, (path, reason) = sorted(done.skipped, key=lambda skip: "no page" not in skip.reason)
+    (_, no_page), *others, (path, reason) = sorted(
+        done.skipped, key=lambda skip: "no page" not in skip.reason
+    )
     assert ("no page" in no_page, len(others)) == (True, 2)
     assert path.endswith("picture.png")
     assert "NUL" in reason or "UTF-8" in reason
@@ -66,19 +70,27 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
 
 
 def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
-    shared = world.bring(source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p").written[0]
+    shared = world.bring(
+        source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p"
+    ).written[0]
     assert shared.path == "p/docs/shared/guide.md"
     assert entries.show(world.library, shared.id).entry.versions == ("v1", "v2")
     odd = world.bring(source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
     assert odd.path == "p/docs/release-1.0/notes.txt.md"
-    plain = world.bring(source / "docs/deep/more.md", versions=["unversioned"], project="p").written[0]
+    plain = world.bring(
+        source / "docs/deep/more.md", versions=["unversioned"], project="p"
+    ).written[0]
     assert plain.path == "p/docs/unversioned/more.md"
     assert health.validate(world.library).problems == ()
 
 
-def test_the_same_source_again_is_unchanged_or_updated_for_each_version(world: World, source: Path) -> None:
+def test_the_same_source_again_is_unchanged_or_updated_for_each_version(
+    world: World, source: Path
+) -> None:
     def bring(version: str, *tags: str) -> Imported:
-        return world.bring(source / "docs", recursive=True, versions=[version], tags=tags, project="p")
+        return world.bring(
+            source / "docs", recursive=True, versions=[version], tags=tags, project="p"
+        )
 
     first, other = bring("v1", "one"), bring("v2")
     again = bring("v1")
@@ -89,7 +101,9 @@ def test_the_same_source_again_is_unchanged_or_updated_for_each_version(world: W
         (updated,) = done.written
         assert (done.unchanged, updated.id in {one.id for one in before.written}) == (2, True)
         assert entries.show(world.library, updated.id).body.endswith("New steps.\n")
-    assert {entries.show(world.library, one.id).entry.tags for one in bring("v1", "two").written} == {("one", "two")}
+    assert {
+        entries.show(world.library, one.id).entry.tags for one in bring("v1", "two").written
+    } == {("one", "two")}
 
 
 def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Path) -> None:
@@ -109,7 +123,9 @@ def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Pa
     assert health.validate(world.library).problems == ()
 
 
-def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(world: World, tmp_path: Path) -> None:
+def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(
+    world: World, tmp_path: Path
+) -> None:
     (tmp_path / "odd.md").write_text("---\ntitle: [open\n---\n# Heading\n\nText.\n")
     draft = ResourceDraft(Kind.DOC, [str(tmp_path / "odd.md")])
     assert "Text." in resources.preview(world.library, draft)[0].text
@@ -117,7 +133,9 @@ def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(world: Wor
     assert "title: [open" in entries.show(world.library, made.id).body
 
 
-def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World, tmp_path: Path) -> None:
+def test_line_ends_of_another_system_become_ours_and_stay_unchanged(
+    world: World, tmp_path: Path
+) -> None:
     (tmp_path / "dos.md").write_bytes(b"---\r\nlayout: page\r\n---\r\n# Dos\r\n\r\ntext\r\n")
     made = world.bring(tmp_path / "dos.md").written[0]
     assert "\r" not in world.read(made.path)
@@ -125,7 +143,9 @@ def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World
     assert resources.refresh(world.library, [made.id])[0].changed is False
 
 
-def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source: Path, git: Git) -> None:
+def test_a_script_comes_with_its_mode_a_side_file_and_trust(
+    world: World, source: Path, git: Git
+) -> None:
     os.chmod(source / "run.sh", 0o700)
     git(source, "commit", "-qam", "mode")
     made = world.bring(source / "run.sh", kind=Kind.SCRIPT, versions=["v1"]).written[0]
@@ -163,12 +183,16 @@ def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
     assert not (world.root / "p/scripts/unversioned/run.sh").exists()
     assert f"path: {source}/run.sh" in world.read("p/scripts/unversioned/run.sh.md")
     assert running.run(world.library, made.handle, []) == 0
-    assert world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
+    assert (
+        world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
+    )
     with pytest.raises(UsageError, match="snapshot"):
         world.bring(source / "docs/guide.md", in_place=True)
 
 
-def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(world: World, source: Path) -> None:
+def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
+    world: World, source: Path
+) -> None:
     (source / "run.sh").write_text("#!/bin/sh\n# Rotates the zebra keys.\n")
     made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
     assert list(health.stale(world.library.primary)) == []
@@ -225,7 +249,9 @@ def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None
     world.write("p/docs/v3/linked.md", "# Linked\n\ntext\n")
     (plain,) = [one for one in entries.list_entries(world.library).entries if one.title == "Linked"]
     world.add("Read the guide", links=[("related_to", plain.id)])
-    assert world.bring(world.root / "p/docs/v3/linked.md").written[0].id == plain.id, "others link to it"
+    assert world.bring(world.root / "p/docs/v3/linked.md").written[0].id == plain.id, (
+        "others link to it"
+    )
 
 
 def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) -> None:
@@ -309,7 +335,9 @@ def pulled(world: World, source_path: str) -> str:
 
 
 @pytest.mark.parametrize("way", ["~/netrc", "{home}/netrc", "~/docs/../netrc", "{home}/link"])
-def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, hermetic: Path, way: str) -> None:
+def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(
+    world: World, hermetic: Path, way: str
+) -> None:
     (hermetic / "netrc").write_text(SECRETS)
     (hermetic / "docs").mkdir()
     (hermetic / "link").symlink_to(hermetic / "netrc")
@@ -320,7 +348,9 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     (told,) = resources.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
     (stale,) = health.review(world.library)
-    assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", "and nothing of what it holds"
+    assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", (
+        "and nothing of what it holds"
+    )
     assert SECRETS not in world.read(doc)
 
 
@@ -368,7 +398,9 @@ def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it
     assert not resources.refresh(clone.fresh(), [made.id])[0].changed
 
 
-def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: World, source: Path, git: Git) -> None:
+def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(
+    world: World, source: Path, git: Git
+) -> None:
     made = world.bring(source / "docs/guide.md").written[0]
     mine = world.read(made.path) + "My own remark.\n"
     world.write(made.path, mine)

@@ -22,7 +22,9 @@ def place(world: World, *ids: str, **more: str) -> None:
     world.commit()
 
 
-def context(world: World, session: str | None = None, *, measure: bool = True, **more: object) -> Context:
+def context(
+    world: World, session: str | None = None, *, measure: bool = True, **more: object
+) -> Context:
     library = world.fresh(session=session, measure=measure)
     return context_of(library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
@@ -42,7 +44,9 @@ SetParameter = Callable[[str, float], None]
 @pytest.fixture
 def set_parameter(monkeypatch: pytest.MonkeyPatch) -> SetParameter:
     """Lets a parameter start at another value than the one that we ship."""
-    return lambda name, value: monkeypatch.setitem(DEFINITIONS, name, DEFINITIONS[name]._replace(start=value))
+    return lambda name, value: monkeypatch.setitem(
+        DEFINITIONS, name, DEFINITIONS[name]._replace(start=value)
+    )
 
 
 def test_what_came_is_written_down_and_counted(world: World) -> None:
@@ -115,13 +119,19 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(
     set_parameter("ablation_frequency", 0.2)
     assert not context(world).left_out
     every = [context(world, f"session {n}") for n in range(20)]
-    assert not any(found.left_out for found in every[:9]), "what was hardly told yet is not left out"
+    assert not any(found.left_out for found in every[:9]), (
+        "what was hardly told yet is not left out"
+    )
     left = {one.entry.id for found in every for one in found.left_out}
     assert left
     assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}
     again = [f"session {n}" for n, found in enumerate(every) if found.left_out][:3]
-    assert not any(context(world, session, measure=False).left_out for session in again), "unless one asks for it"
-    assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(len(one.left_out) for one in every)
+    assert not any(context(world, session, measure=False).left_out for session in again), (
+        "unless one asks for it"
+    )
+    assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(
+        len(one.left_out) for one in every
+    )
     world.write(".ai-lessons/config.yaml", "format: 1\nevents: false\n")
     assert not any(context(world, session).left_out for session in again), "nothing is measured"
 
@@ -129,7 +139,10 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(
 def test_some_sessions_are_asked_how_lessons_did(world: World, set_parameter: SetParameter) -> None:
     place(world, LESSON)
     set_parameter("assessment_sample_rate", 0.5)
-    asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
+    asked = [
+        any("contribute feedback" in note for note in context(world, f"s{n}").notes)
+        for n in range(30)
+    ]
     assert 3 < sum(asked) < 27
     assert not any("contribute feedback" in note for note in context(world).notes)
 
@@ -138,9 +151,13 @@ def test_a_lesson_far_from_the_words_stays_away(
     world: World, embedder: CountingEmbedder, set_parameter: SetParameter
 ) -> None:
     embedder.name = PINNED.name  # vectors of another model are not compared
-    world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
+    world.write(
+        "global/lessons/a.md",
+        lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"),
+    )
     world.committed(
-        "global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n")
+        "global/lessons/b.md",
+        lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"),
     )
     set_parameter("semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
@@ -159,9 +176,16 @@ def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -
 
 @pytest.mark.parametrize(
     "said",
-    ["events: false\n", "{events: false}\n", '"events": false # thanks\n', "git:\n  events: local\nevents: false\n"],
+    [
+        "events: false\n",
+        "{events: false}\n",
+        '"events": false # thanks\n',
+        "git:\n  events: local\nevents: false\n",
+    ],
 )
-def test_where_events_are_off_nothing_is_written_down_and_feedback_is_refused(world: World, said: str) -> None:
+def test_where_events_are_off_nothing_is_written_down_and_feedback_is_refused(
+    world: World, said: str
+) -> None:
     place(world, LESSON)
     world.write(".ai-lessons/config.yaml", said)
     assert context(world).lessons

@@ -40,7 +40,9 @@ def world(world: World) -> World:
     return world
 
 
-def a_rule(world: World, title: str = "GET before PUT", check: dict[str, str] | None = TELLING) -> str:
+def a_rule(
+    world: World, title: str = "GET before PUT", check: dict[str, str] | None = TELLING
+) -> str:
     made = proposals.suggest_rule(world.fresh(), RuleDraft(title, "PUT replaces all", check=check))
     review.approve_rule(world.fresh(), made.handle)
     return made.id
@@ -68,7 +70,10 @@ def line(world: World, rule: str) -> str:
 
 
 def reviewed(world: World) -> list[tuple[str, str, str]]:
-    return [(finding.entry.id, finding.reason, finding.detail) for finding in health.review(world.fresh())]
+    return [
+        (finding.entry.id, finding.reason, finding.detail)
+        for finding in health.review(world.fresh())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +81,10 @@ def reviewed(world: World) -> list[tuple[str, str, str]]:
     [
         ([INJECTED], RuleSessions(told=1)),
         ([TOLD], RuleSessions(told=1)),
-        ([TOLD, IN_SCOPE, INJECTED, BROKEN], RuleSessions(in_scope=1, told=1, broken=1, broken_told=1)),
+        (
+            [TOLD, IN_SCOPE, INJECTED, BROKEN],
+            RuleSessions(in_scope=1, told=1, broken=1, broken_told=1),
+        ),
         ([IN_SCOPE], RuleSessions(in_scope=1, untold=1)),
         ([INJECTED, IN_SCOPE], RuleSessions(in_scope=1, told=1)),
         ([IN_SCOPE, BROKEN], RuleSessions(in_scope=1, untold=1, broken=1)),
@@ -89,7 +97,9 @@ def reviewed(world: World) -> list[tuple[str, str, str]]:
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else "",
 )
-def test_each_event_changes_its_figure_once_a_session(world: World, words: list[str], counted: RuleSessions) -> None:
+def test_each_event_changes_its_figure_once_a_session(
+    world: World, words: list[str], counted: RuleSessions
+) -> None:
     rule = a_rule(world)
     assert sessions(world, rule) == RuleSessions()
     happened(world, rule, "a", *words)
@@ -107,7 +117,9 @@ def test_what_an_import_brings_or_another_clone_saw_does_not_count(world: World)
     assert sessions(world, rule) == RuleSessions()
 
 
-def test_a_rule_that_was_told_and_broken_comes_first_in_review_with_the_question(world: World) -> None:
+def test_a_rule_that_was_told_and_broken_comes_first_in_review_with_the_question(
+    world: World,
+) -> None:
     telling, denying = a_rule(world), a_rule(world, "Never put", DENYING)
     world.committed("global/lessons/two.md", lesson(LESSON[:-1] + "Z", review_by="2026-10-01"))
     happened(world, telling, "a", INJECTED, IN_SCOPE, BROKEN)
@@ -133,7 +145,10 @@ def test_a_rule_that_was_told_and_broken_comes_first_in_review_with_the_question
 def test_a_breach_of_what_was_not_told_accuses_nobody(world: World) -> None:
     rule = a_rule(world)
     happened(world, rule, "a", IN_SCOPE, BROKEN, INJECTED)
-    assert line(world, rule) == "in scope in 1 session, broken in 1, never after it was told (told in 1)"
+    assert (
+        line(world, rule)
+        == "in scope in 1 session, broken in 1, never after it was told (told in 1)"
+    )
     assert reviewed(world) == []
 
 
@@ -151,7 +166,9 @@ def test_the_word_of_older_logs_counts_as_a_need(world: World) -> None:
     happened(world, rule, "a", "unheeded")
     assert world.fresh().primary.usages.tallies([rule])[rule].needed == 1
     assert "unheeded" not in USES
-    row = json.dumps({"id": ulid(1, bytes(10)), "at": "2026-11-21T00:00:00Z", "event": "unheeded", "entry": rule})
+    row = json.dumps(
+        {"id": ulid(1, bytes(10)), "at": "2026-11-21T00:00:00Z", "event": "unheeded", "entry": rule}
+    )
     (event,), damaged = read_lines(row.encode())
     assert (event.event, damaged) == (NEEDED, 0)
 
@@ -180,13 +197,17 @@ def test_a_rule_that_is_kept_told_or_not_is_asked_about(never_broken: tuple[Worl
     assert reviewed(world) == []
     happened(world, rule, "last", INJECTED, IN_SCOPE)
     (finding,) = reviewed(world)
-    question = "never broken in 20 sessions, told or not: need it be told at the start? (told in 15)"
+    question = (
+        "never broken in 20 sessions, told or not: need it be told at the start? (told in 15)"
+    )
     assert finding == (rule, "never_broken", question)
     happened(world, rule, "more", IN_SCOPE, BROKEN)
     assert reviewed(world) == []
 
 
 def test_a_rule_that_is_kept_where_it_is_told_is_not_asked_about() -> None:
-    told = RuleSessions(in_scope=LEAST_SESSIONS, untold=LEAST_UNTOLD - 1, told=LEAST_SESSIONS - LEAST_UNTOLD + 1)
+    told = RuleSessions(
+        in_scope=LEAST_SESSIONS, untold=LEAST_UNTOLD - 1, told=LEAST_SESSIONS - LEAST_UNTOLD + 1
+    )
     rule = EntrySummary(LESSON, "Use tabs", "rule", "", "", (), (), "")  # type: ignore[arg-type]
     assert line_of(rule, told) == "in scope in 20 sessions, never broken (told in 16)"

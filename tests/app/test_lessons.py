@@ -15,7 +15,9 @@ from real_world import put_file
 
 
 def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:
-    made = world.add("PUT replaces the workflow", "Seen twice.", tags=["jira", "api"], project="jira-api")
+    made = world.add(
+        "PUT replaces the workflow", "Seen twice.", tags=["jira", "api"], project="jira-api"
+    )
     assert made.path.startswith("jira-api/lessons/2026-11/put-replaces-the-workflow-")
     assert made.handle == f"L-{made.id[-6:]}"
     assert made.commit == world.git(world.root, "rev-parse", "HEAD")
@@ -39,7 +41,9 @@ def test_the_commit_says_which_agent_wrote_for_which_person(world: World) -> Non
     assert revision.author == "Test Person"
 
 
-def test_an_update_touches_only_what_it_is_about_and_says_when_nothing_changes(world: World) -> None:
+def test_an_update_touches_only_what_it_is_about_and_says_when_nothing_changes(
+    world: World,
+) -> None:
     made = world.add("tagged", "Body.", tags=["b", "d"])
     done = editing.update(world.library, made.handle, add_tags=["c"], remove_tags=["d"])
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
@@ -73,7 +77,10 @@ def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
     assert done.id == made.id
     assert not (world.root / "old").exists()
     assert world.status() == ""
-    assert [r.subject for r in entries.log(world.library, made.id)] == ["Update lesson: movable", "Add lesson: movable"]
+    assert [r.subject for r in entries.log(world.library, made.id)] == [
+        "Update lesson: movable",
+        "Add lesson: movable",
+    ]
     with pytest.raises((Refused, UsageError)):
         editing.update(world.library, made.id, project="a/b")
 
@@ -128,7 +135,10 @@ def giving(text: str) -> Callable[[str, str], str]:
 def test_an_invalid_edit_is_refused_and_not_written(world: World) -> None:
     made = world.add("edited", "Before.")
     before = world.read(made.path)
-    for old, new in (("confidence: medium", "confidence: sure"), ("title: edited", "title: [unclosed")):
+    for old, new in (
+        ("confidence: medium", "confidence: sure"),
+        ("title: edited", "title: [unclosed"),
+    ):
         with pytest.raises(InvalidEntry, match=made.path):
             editing.edit(world.library, made.id, giving(before.replace(old, new)))
     assert world.read(made.path) == before
@@ -150,12 +160,16 @@ def test_an_edit_changes_neither_what_an_entry_is_nor_its_id(world: World) -> No
 
 def test_a_plain_file_may_say_in_an_edit_what_it_is(world: World) -> None:
     world.write("notes/a.md", "# Plain\n")
-    done = editing.edit(world.library, "notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}")
+    done = editing.edit(
+        world.library, "notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}"
+    )
     assert done is not None
     assert done.kind is Kind.LESSON
 
 
-def test_delete_takes_a_script_with_its_side_file_and_none_that_lives_elsewhere(world: World, tmp_path: Path) -> None:
+def test_delete_takes_a_script_with_its_side_file_and_none_that_lives_elsewhere(
+    world: World, tmp_path: Path
+) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     outside = put_file(tmp_path / "go.sh", "#!/bin/sh\n")
@@ -190,7 +204,10 @@ def test_unlink_takes_one_relation_or_all(world: World) -> None:
     for relation in ("derived_from", "supersedes", "contradicts"):
         editing.link(world.library, a.id, b.id, relation)
     editing.unlink(world.library, a.id, b.id, "derived_from")
-    assert {r.relation for r in entries.related(world.library, a.id)} == {"supersedes", "contradicts"}
+    assert {r.relation for r in entries.related(world.library, a.id)} == {
+        "supersedes",
+        "contradicts",
+    }
     with pytest.raises(NotFound) as error:
         editing.unlink(world.library, a.id, b.id, "derived_from")
     assert "related" in error.value.hint
@@ -198,7 +215,9 @@ def test_unlink_takes_one_relation_or_all(world: World) -> None:
     assert entries.related(world.library, a.id) == ()
 
 
-def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_is_there(world: World) -> None:
+def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_is_there(
+    world: World,
+) -> None:
     world.write("p/lessons/a.md", lesson(links=f"\n  - has_script: {OTHER}"))
     world.write("p/lessons/b.md", lesson(OTHER, "Other"))
     edit = partial(editing.edit, world.library)
@@ -207,13 +226,21 @@ def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_i
     assert "has_script" in world.read("p/lessons/a.md")
     assert edit(LESSON, lambda text, _: text + "More.\n") is not None
     (problem,) = health.validate(world.library).problems
-    assert "has_script leads from any entry to a script, not from a lesson to a lesson" in problem.message
+    assert (
+        "has_script leads from any entry to a script, not from a lesson to a lesson"
+        in problem.message
+    )
 
 
 def test_handles_ends_ids_and_paths_name_an_entry(world: World) -> None:
     world.write("p/lessons/a.md", lesson())
     library = world.fresh(cwd=world.root / "p")
-    paths = ("p/lessons/a.md", "lessons/a.md", "./lessons/../lessons/a.md", str(world.root / "p/lessons/a.md"))
+    paths = (
+        "p/lessons/a.md",
+        "lessons/a.md",
+        "./lessons/../lessons/a.md",
+        str(world.root / "p/lessons/a.md"),
+    )
     for ref in (LESSON, LESSON.lower(), "L-8F3K2A", "8f3k2a", *paths):
         assert entries.show(library, ref).entry.id == LESSON, ref
 
@@ -224,7 +251,9 @@ READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wro
 def searched(world: World, text: str, scope: str | None = None) -> Answer:
     """As `lesson search` searches."""
     at = place_of(scope) if scope else ScopePlace("")
-    return search.search(world.library, Query(text, Filter(LESSONS, at.project or None, scopes=at.scopes)))
+    return search.search(
+        world.library, Query(text, Filter(LESSONS, at.project or None, scopes=at.scopes))
+    )
 
 
 def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:
@@ -254,7 +283,9 @@ def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> 
     assert "scope: user:kim\n" in world.read(path)
 
 
-def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_active_again(world: World) -> None:
+def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_active_again(
+    world: World,
+) -> None:
     first = lessons.add(world.library, READ_FIRST)
     lessons.wrong(world.library, first.handle, "plainly false")
     assert lessons.wrong(world.library, first.handle, "too specific").change == "wrong"
@@ -266,7 +297,10 @@ def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_activ
     assert again.change == "added"
     assert again.notes == (f"{first.handle} says the same and was marked wrong: too specific",)
     editing.update(world.library, first.handle, status="active")
-    assert {one.handle for one in listed_lessons(world.library).entries} == {first.handle, again.handle}
+    assert {one.handle for one in listed_lessons(world.library).entries} == {
+        first.handle,
+        again.handle,
+    }
 
 
 def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
@@ -282,7 +316,9 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     library = world.library
     for number, by in enumerate(("user", "ai", "ai")):
         for scope in ("", "tmux"):
-            lessons.add(library, parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by=by)
+            lessons.add(
+                library, parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by=by
+            )
     found = lessons.load(library, "tmux", limit=3)
     assert found.active == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])

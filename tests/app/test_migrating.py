@@ -44,7 +44,9 @@ def test_there_is_a_repository_of_every_version_and_a_step_from_every_old_one() 
 
 
 @pytest.mark.parametrize("version", range(1, config.FORMAT + 1))
-def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(world: World, version: int) -> None:
+def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(
+    world: World, version: int
+) -> None:
     fixture(world, version)
     done = setup.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
@@ -62,10 +64,14 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
 def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
     """A made-up step: a word of every file changes, and plain notes are moved."""
     changed: dict[str, bytes | None] = {
-        path: data.replace(b"workflow", b"flow") for path, data in files.items() if b"workflow" in data
+        path: data.replace(b"workflow", b"flow")
+        for path, data in files.items()
+        if b"workflow" in data
     }
     return changed | (
-        {"jira/notes.md": None, "jira/plain.md": files["jira/notes.md"]} if "jira/notes.md" in files else {}
+        {"jira/notes.md": None, "jira/plain.md": files["jira/notes.md"]}
+        if "jira/notes.md" in files
+        else {}
     )
 
 
@@ -86,7 +92,9 @@ def test_a_step_is_one_commit_after_a_tag_and_undo_takes_it_back(
     assert git(world.root, "rev-list", "--count", f"{before}..HEAD") == "1"
     assert git(world.root, "rev-parse", f"{done.snapshot}^{{}}") == before
     assert world.read(".ai-lessons/config.yaml") == "format: 2\n\ngit:\n  autocommit: true\n"
-    assert "confidence: high # seen twice" in world.read("jira/lessons/2026-11/put-replaces-the-workflow-8f3k2a.md")
+    assert "confidence: high # seen twice" in world.read(
+        "jira/lessons/2026-11/put-replaces-the-workflow-8f3k2a.md"
+    )
     assert (world.root / "jira/plain.md").exists()
     assert not (world.root / "jira/notes.md").exists()
     assert world.status() == ""
@@ -126,7 +134,9 @@ def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
 
 WRITES: dict[str, Callable[[Library, Path], object]] = {
     "add-lesson": lambda it, _: editing.add_lesson(it, LessonDraft("New")),
-    "add-resource": lambda it, file: resources.add_resources(it, ResourceDraft(Kind.DOC, [str(file)])),
+    "add-resource": lambda it, file: resources.add_resources(
+        it, ResourceDraft(Kind.DOC, [str(file)])
+    ),
     "update": lambda it, _: editing.update(it, LESSON, title="Other"),
     "edit": lambda it, _: editing.edit(it, LESSON, lambda text, _: text + "More.\n"),
     "delete": lambda it, _: editing.delete(it, [LESSON]),
@@ -161,7 +171,11 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
     hub = tmp_path / "hub.git"
     git(tmp_path, "clone", "-q", "--bare", str(world.root), str(hub))
     git(world.root, "remote", "add", "origin", str(hub))
-    world.committed(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n", message="a newer program was here")
+    world.committed(
+        ".ai-lessons/config.yaml",
+        f"format: {config.FORMAT + 1}\n",
+        message="a newer program was here",
+    )
     world.write("jira/lessons/2026-11/waiting.md", "# Plain\n")
     world.write(path, world.read(path) + "Edited again.\n")
     before = state(world, git, hub)
@@ -174,12 +188,20 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
 
 
 def state(world: World, git: Git, hub: Path) -> Any:
-    refs = git(world.root, "for-each-ref"), git(hub, "for-each-ref"), git(world.root, "status", "--porcelain", "-uall")
-    logs = sorted(one.read_bytes() for one in (world.root / ".git/ai-lessons/events").glob("*.jsonl"))
+    refs = (
+        git(world.root, "for-each-ref"),
+        git(hub, "for-each-ref"),
+        git(world.root, "status", "--porcelain", "-uall"),
+    )
+    logs = sorted(
+        one.read_bytes() for one in (world.root / ".git/ai-lessons/events").glob("*.jsonl")
+    )
     return refs, logs
 
 
-@pytest.mark.parametrize("stated", [f"format: {config.FORMAT + 1}", f"format:   {config.FORMAT + 1}  # newer\r"])
+@pytest.mark.parametrize(
+    "stated", [f"format: {config.FORMAT + 1}", f"format:   {config.FORMAT + 1}  # newer\r"]
+)
 def test_reading_goes_on_in_a_newer_format_and_names_it(world: World, stated: str) -> None:
     fixture(world, 1)
     opened = world.library

@@ -43,7 +43,9 @@ TITLES = {
 
 
 @pytest.mark.parametrize(("form", "titles"), TITLES.items(), ids=TITLES)
-def test_every_file_that_is_seen_is_reported_once(world: World, tmp_path: Path, form: str, titles: list[str]) -> None:
+def test_every_file_that_is_seen_is_reported_once(
+    world: World, tmp_path: Path, form: str, titles: list[str]
+) -> None:
     put_files(tmp_path / "code", TREE)
     done = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
     assert sorted(one.title for one in done.queued) == titles
@@ -87,7 +89,9 @@ The proxy kept every answer for a day.
 """
 
 
-def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp_path: Path) -> None:
+def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(
+    world: World, tmp_path: Path
+) -> None:
     put_files(tmp_path / "docs/solutions", {
         "logic-errors/cart.md": SOLUTION, "README.md": b"# What lies here\n",
         "conventions/names.md": b"---\ntitle: Names\nproblem_type: convention\n---\nPlain nouns.\n",
@@ -112,11 +116,15 @@ def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(world: World, tmp
     assert (again.written, again.unchanged) == ((), 2)
 
 
-def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world: World, tmp_path: Path) -> None:
+def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(
+    world: World, tmp_path: Path
+) -> None:
     put_files(tmp_path, {"solutions/cart.md": SOLUTION})
     (cart,) = transfer.import_files(world.library, [tmp_path / "solutions"], "compound").written
     approve(world, title="Use transactions", tags=("sql",))
-    ((file, _),) = transfer.export_file(world.library, tmp_path / "docs/solutions", "compound").files
+    ((file, _),) = transfer.export_file(
+        world.library, tmp_path / "docs/solutions", "compound"
+    ).files
     entry = world.library.primary.load(cart.id)[0]
     assert exporters.file_name("compound", entry).startswith("logic-errors/ai-lessons-stale-carts")
     texts = {
@@ -132,7 +140,9 @@ def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(world
     assert "\n# Use transactions (R-" in texts["best-practices"]
 
 
-def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules(world: World, tmp_path: Path) -> None:
+def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules(
+    world: World, tmp_path: Path
+) -> None:
     put_files(tmp_path / "code", {
         ".qwen/team-memory/MEMORY.md": b"- [Use pnpm](feedback/pnpm.md) \xe2\x80\x94 not npm\n",
         ".qwen/team-memory/feedback/pnpm.md": b"---\nname: pnpm\ndescription: Use pnpm: not npm\ntype: feedback\n"
@@ -140,10 +150,16 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
         "QWEN.md": b"# Build\n\nRun make.\n",
     })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
-    assert [(one.title, one.kind.value) for one in done.written] == [("Use pnpm: not npm", "lesson")]
+    assert [(one.title, one.kind.value) for one in done.written] == [
+        ("Use pnpm: not npm", "lesson")
+    ]
     assert [rule.title for rule in done.queued] == ["Build: Run make."]
-    assert {seen.where: seen.became for seen in done.seen}[".qwen/team-memory/MEMORY.md"] == "skipped"
-    alone = transfer.import_files(world.library, [tmp_path / "code/.qwen/team-memory"], "qwen", project="shop")
+    assert {seen.where: seen.became for seen in done.seen}[
+        ".qwen/team-memory/MEMORY.md"
+    ] == "skipped"
+    alone = transfer.import_files(
+        world.library, [tmp_path / "code/.qwen/team-memory"], "qwen", project="shop"
+    )
     assert (alone.written, alone.unchanged) == ((), 1)
 
 
@@ -180,10 +196,17 @@ def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None
     assert text.count("How to deploy the shop") == 2
     assert [word in text for word in ("  - has_doc: ", "  - has_script: ")] == [True, True]
     assert health.validate(world.library).problems == ()
-    assert transfer.import_files(world.library, [skill / "SKILL.md"], "skills", project="shop").unchanged == 3
+    assert (
+        transfer.import_files(
+            world.library, [skill / "SKILL.md"], "skills", project="shop"
+        ).unchanged
+        == 3
+    )
 
 
-def test_memories_of_an_agent_are_lessons_and_their_index_is_none(world: World, tmp_path: Path) -> None:
+def test_memories_of_an_agent_are_lessons_and_their_index_is_none(
+    world: World, tmp_path: Path
+) -> None:
     put_files(tmp_path / "projects/-home-ana-shop/memory", {
         "MEMORY.md": b"# Memory\n\n- [Coupons](coupons.md) - case\n",
         "coupons.md": b"---\nname: coupons\ndescription: Coupons are case-sensitive\ntype: project\n---\nTried both.\n",
@@ -191,8 +214,16 @@ def test_memories_of_an_agent_are_lessons_and_their_index_is_none(world: World, 
     })  # fmt: skip
     put_files(tmp_path / "projects", {"notes.txt": b"x"})
     done = transfer.import_files(world.library, [tmp_path / "projects"], "claude", project="shop")
-    assert sorted(one.title for one in done.written) == ["Ana wants spaces", "Coupons are case-sensitive"]
-    assert sorted(one.became for one in done.seen) == ["imported", "imported", "not recognised", "skipped"]
+    assert sorted(one.title for one in done.written) == [
+        "Ana wants spaces",
+        "Coupons are case-sensitive",
+    ]
+    assert sorted(one.became for one in done.seen) == [
+        "imported",
+        "imported",
+        "not recognised",
+        "skipped",
+    ]
     assert (done.queued, health.validate(world.library).problems) == ((), ())
 
 
@@ -208,7 +239,12 @@ def test_notes_of_basic_memory_keep_their_links(world: World, tmp_path: Path) ->
 
 def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path) -> None:
     rows = [
-        {"id": "1", "memory": "Likes short answers", "user_id": "alex", "created_at": "2025-03-01T10:00:00Z"},
+        {
+            "id": "1",
+            "memory": "Likes short answers",
+            "user_id": "alex",
+            "created_at": "2025-03-01T10:00:00Z",
+        },
         {"id": "2", "memory": "Deploys on Monday\nnever on Friday", "categories": ["work"]},
         {"id": "3", "memory": ""},
         7,
@@ -217,7 +253,10 @@ def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path
     ]
     (tmp_path / "m.json").write_text(json.dumps({"results": rows}))
     done = transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
-    assert sorted(one.title for one in done.written) == ["Deploys on Monday", *["Likes short answers"] * 2]
+    assert sorted(one.title for one in done.written) == [
+        "Deploys on Monday",
+        *["Likes short answers"] * 2,
+    ]
     assert [why for _, why in done.skipped] == ["it says nothing"] * 2
     assert [(part.where, part.about) for part in done.seen if part.became == "joined"] == [
         ("m.json: memory 5", "m.json: memory 1")
@@ -241,8 +280,14 @@ def approve(world: World, title: str, **said: Any) -> None:
 
 
 HEADS = {
-    ("cursor", ".cursor/rules"): "---\ndescription: Use transactions\nglobs: *.sql\nalwaysApply: false\n---\n<!-- >>>",
-    ("copilot", "instructions"): '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>',
+    (
+        "cursor",
+        ".cursor/rules",
+    ): "---\ndescription: Use transactions\nglobs: *.sql\nalwaysApply: false\n---\n<!-- >>>",
+    (
+        "copilot",
+        "instructions",
+    ): '---\ndescription: Use transactions\napplyTo: "*.sql"\n---\n<!-- >>>',
     ("windsurf", ".windsurf/rules"): "---\ntrigger: glob\nglobs: *.sql\n---\n<!-- >>>",
     ("claude-rules", ".claude/rules"): '---\npaths:\n  - "*.sql"\n---\n<!-- >>>',
     (
@@ -260,10 +305,15 @@ def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path) -
         ((file, said),) = transfer.export_file(world.library, place, form).files
         assert said == "written"
         assert Path(file).read_text().startswith(head), form
-        back = transfer.import_files(world.library, [place], "compound" if form == "compound" else "agents-md")
+        back = transfer.import_files(
+            world.library, [place], "compound" if form == "compound" else "agents-md"
+        )
         assert [one.became for one in back.seen] == ["skipped"], form
         assert transfer.export_file(world.library, place, form).files[0][1] == "already there"
-        assert transfer.export_file(world.library, place, form, globs=["jira/*"]).files[0][1] == "removed"
+        assert (
+            transfer.export_file(world.library, place, form, globs=["jira/*"]).files[0][1]
+            == "removed"
+        )
 
 
 def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: Path) -> None:
@@ -281,13 +331,21 @@ def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: 
         assert transfer.import_files(world.library, [tmp_path / "skills"], form).written == ()
 
 
-def test_the_most_specific_comes_first_where_there_is_no_room_for_all(world: World, tmp_path: Path) -> None:
+def test_the_most_specific_comes_first_where_there_is_no_room_for_all(
+    world: World, tmp_path: Path
+) -> None:
     approve(world, title="Everywhere", content="x" * 400)
     approve(world, title="In SQL files", project="shop", applies_to=("*.sql",), content="x" * 400)
     approve(world, title="In the shop", project="shop", content="x" * 400)
-    done = transfer.export_file(world.library, tmp_path / "A.md", "agents-md", project="shop", most=1400)
+    done = transfer.export_file(
+        world.library, tmp_path / "A.md", "agents-md", project="shop", most=1400
+    )
     text = (tmp_path / "A.md").read_text()
-    assert [title in text for title in ("Everywhere", "In the shop", "In SQL files")] == [False, True, True]
+    assert [title in text for title in ("Everywhere", "In the shop", "In SQL files")] == [
+        False,
+        True,
+        True,
+    ]
     ((path, why),) = done.skipped
     assert "everywhere" in path
     assert why.endswith("(--max-chars)")
@@ -316,7 +374,11 @@ def linked(world: World, tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+    return {
+        one.relative_to(folder).as_posix(): one.read_bytes()
+        for one in folder.rglob("*")
+        if one.is_file()
+    }
 
 
 def draw(_: Any) -> list[tuple[str, bytes]]:
@@ -330,10 +392,14 @@ THROUGH = (
 )  # fmt: skip
 
 
-def test_an_export_through_a_link_out_of_the_code_writes_nothing(world: World, linked: Path) -> None:
+def test_an_export_through_a_link_out_of_the_code_writes_nothing(
+    world: World, linked: Path
+) -> None:
     before = contents(linked.parent / "home")
     for name, form in THROUGH:
-        job: Callable[..., object] = partial(transfer.export_file, world.library, linked / name, form)
+        job: Callable[..., object] = partial(
+            transfer.export_file, world.library, linked / name, form
+        )
         if form == "site":
             job = partial(transfer.export_site, world.library, linked / name, draw, None)
         with pytest.raises(Refused, match="by a link"):
@@ -342,7 +408,9 @@ def test_an_export_through_a_link_out_of_the_code_writes_nothing(world: World, l
 
 
 @pytest.mark.parametrize("form", ["claude-rules", "skills"])
-def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(world: World, linked: Path, form: str) -> None:
+def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(
+    world: World, linked: Path, form: str
+) -> None:
     (done,) = transfer.export_file(world.library, linked / "to", form).files
     name = Path(done[0])
     put_files(linked.parent / "home", {name.name: b"mine"})
@@ -363,15 +431,23 @@ LISTED = (
 )  # fmt: skip
 
 
-def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(world: World, linked: Path) -> None:
+def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
+    world: World, linked: Path
+) -> None:
     home, pages = linked.parent / "home", linked / "pages"
     put_files(home, {"01M82H56GFBPYC5697MCAAAAAA.html": b"mine"})
     before = contents(home)
     for listed in LISTED:
         put_files(
-            pages, {".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(), "keep.txt": b"mine"}
+            pages,
+            {
+                ".ai-lessons-site": f"index.html\n{listed.format(home=home)}\n".encode(),
+                "keep.txt": b"mine",
+            },
         )
-        put_files(pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"})
+        put_files(
+            pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"}
+        )
         transfer.export_site(world.library, pages, draw, None)
         left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
         left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
@@ -392,12 +468,17 @@ def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path:
     with pytest.raises(Refused, match="is not ours") as error:
         transfer.export_site(world.library, tmp_path / "pages", draw, None)
     assert "--replace" in error.value.hint
-    assert contents(tmp_path / "pages") == {".ai-lessons-site": b"search.json", "index.html": b"mine"}
+    assert contents(tmp_path / "pages") == {
+        ".ai-lessons-site": b"search.json",
+        "index.html": b"mine",
+    }
     transfer.export_site(world.library, tmp_path / "pages", draw, None, replace=True)
     assert (tmp_path / "pages/index.html").read_bytes() == b"new"
 
 
-def test_an_export_replaces_no_file_that_is_none_of_ours_but_an_empty_one(world: World, tmp_path: Path) -> None:
+def test_an_export_replaces_no_file_that_is_none_of_ours_but_an_empty_one(
+    world: World, tmp_path: Path
+) -> None:
     file = tmp_path / "k.json"
     other = b'{"version": 1, "learnings": []}'
     for there in (b"# Mine\n", b"{}", b"[]", other, b"\xff", b"[" * 100_000, b"\0"):
@@ -407,19 +488,23 @@ def test_an_export_replaces_no_file_that_is_none_of_ours_but_an_empty_one(world:
         assert "--replace" in error.value.hint
         assert file.read_bytes() == there
         for replace in (True, False):  # the second time it is ours
-            assert transfer.export_file(world.library, file, replace=replace).files == ((str(file), "replaced"),)
+            assert transfer.export_file(world.library, file, replace=replace).files == (
+                (str(file), "replaced"),
+            )
     file.write_bytes(b"")
     assert transfer.export_file(world.library, file).files[0][1] == "replaced"
 
 
-def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(world: World, tmp_path: Path) -> None:
+def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(
+    world: World, tmp_path: Path
+) -> None:
     approve(world, title="Use transactions")
     ((file, _),) = transfer.export_file(world.library, tmp_path / "rules", "windsurf").files
     put_files(tmp_path, {file: b"mine"})
     for replace, done in ((False, "left alone, it is not ours"), (True, "brought up to date")):
-        assert transfer.export_file(world.library, tmp_path / "rules", "windsurf", replace=replace).files == (
-            (file, done),
-        )
+        assert transfer.export_file(
+            world.library, tmp_path / "rules", "windsurf", replace=replace
+        ).files == ((file, done),)
 
 
 @pytest.mark.parametrize(
@@ -448,12 +533,16 @@ def test_what_came_from_a_file_does_not_go_into_it_twice(
     assert "Use transactions" in written
 
 
-def test_a_file_that_came_by_statements_or_as_a_whole_comes_so_again(world: World, tmp_path: Path) -> None:
+def test_a_file_that_came_by_statements_or_as_a_whole_comes_so_again(
+    world: World, tmp_path: Path
+) -> None:
     text = b"# Shop\n\nThe web layer talks to services.\n\n## Money\n\nNever use floats.\n"
     put_files(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
 
     def taken(name: str, *, split_up: bool) -> tuple[list[str], bool]:
-        done = transfer.import_files(world.library, [tmp_path / name], "agents-md", split_up=split_up)
+        done = transfer.import_files(
+            world.library, [tmp_path / name], "agents-md", split_up=split_up
+        )
         assert done.written == ()
         return sorted(rule.title for rule in done.queued), bool(done.notes)
 
@@ -477,7 +566,9 @@ def test_what_a_file_imports_comes_with_it_or_is_named(world: World, tmp_path: P
         "docs/python.md": b"Always annotate.\n",
     })  # fmt: skip
     (tmp_path / "code/out").symlink_to(tmp_path / "home")
-    done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md", project="shop", split_up=True)
+    done = transfer.import_files(
+        world.library, [tmp_path / "code"], "agents-md", project="shop", split_up=True
+    )
     assert sorted(rule.title for rule in done.queued) == [
         "Always annotate.", "Name tests after the behaviour.", "Never push to main.", "Run @README.md.",
         "Use pathlib always.",
@@ -489,8 +580,15 @@ def test_what_a_file_imports_comes_with_it_or_is_named(world: World, tmp_path: P
     assert fates["AGENTS.md: @../home/mine.md"] == ("skipped", "it lies outside of the code")
     assert fates["AGENTS.md: @docs/gone.md"][0] == "skipped"
     assert fates["AGENTS.md: @out/mine.md"][0] == "skipped"
-    assert fates["docs/more.md: @README.md"] == ("skipped", "the text only mentions it: name it to import it")
-    (annotate,) = (pending for pending in review.pending_rules(world.library) if pending.title == "Always annotate.")
+    assert fates["docs/more.md: @README.md"] == (
+        "skipped",
+        "the text only mentions it: name it to import it",
+    )
+    (annotate,) = (
+        pending
+        for pending in review.pending_rules(world.library)
+        if pending.title == "Always annotate."
+    )
     assert annotate.applies_to == ("web/src/*.py",)
 
 
@@ -510,7 +608,9 @@ def test_an_import_says_how_its_files_are_written_from_here(world: World, tmp_pa
 def test_what_is_taken_in_stands_in_the_file_it_came_from(world: World, tmp_path: Path) -> None:
     text = b"# Shop\n\nIt sells.\n\n- Use pnpm,\n  never npm.\n  - Pin it\n\n## Layers\n\nThe web talks to services.\n"
     put_files(tmp_path, {"CLAUDE.md": text})
-    transfer.import_files(world.library, [tmp_path / "CLAUDE.md"], "claude", project="shop", split_up=True)
+    transfer.import_files(
+        world.library, [tmp_path / "CLAUDE.md"], "claude", project="shop", split_up=True
+    )
     for pending in review.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     done = transfer.export_file(world.library, tmp_path / "CLAUDE.md", "agents-md")

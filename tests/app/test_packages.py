@@ -46,20 +46,31 @@ def asked(world: World, code: Path, text: str, **more: Any) -> list[tuple[str, t
     return [(hit.entry.path, tuple(hit.entry.versions)) for hit in found.docs]
 
 
-def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(world: World, code: Path) -> None:
+def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(
+    world: World, code: Path
+) -> None:
     done = resources.add(world.fresh(cwd=code), ["click-like"])
     assert {one.path for one in done.written} == {f"click-like/docs/1.2.0/{page}" for page in PAGES}
     assert done.skipped == ()
     assert world.commits()[0] == "Add docs of Click-Like 1.2.0"
     text = world.read("click-like/docs/1.2.0/api/clicklike.md")
     assert "source_ref: pkg:pypi/Click-Like@1.2.0\n" in text
-    assert "source:\n  package: Click-Like\n  licence: MIT\n  origin: https://example.org/docs\n" in text
+    assert (
+        "source:\n  package: Click-Like\n  licence: MIT\n  origin: https://example.org/docs\n"
+        in text
+    )
     again = resources.add(world.fresh(cwd=code), ["Click_Like==1.2.0"])
     assert (again.written, again.unchanged, again.commit) == ((), 3, None)
 
 
-def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(world: World, code: Path) -> None:
-    (first,) = [one for one in resources.add(world.fresh(cwd=code), ["click-like"]).written if "README" in one.path]
+def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(
+    world: World, code: Path
+) -> None:
+    (first,) = [
+        one
+        for one in resources.add(world.fresh(cwd=code), ["click-like"]).written
+        if "README" in one.path
+    ]
     site = code / ".venv/lib/python3.12/site-packages"
     meta = site / "click_like-1.2.0.dist-info/METADATA"
     meta.write_text(meta.read_text().replace("Makes commands.", "Makes better commands."))
@@ -68,7 +79,9 @@ def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(worl
     assert "Makes better commands." in world.read(first.path)
 
 
-def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World, code: Path) -> None:
+def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(
+    world: World, code: Path
+) -> None:
     done = resources.add(world.fresh(cwd=code), [], lock="")
     assert {one.path.split("/")[0] for one in done.written} == {"click-like"}
     below = code / "src"
@@ -83,7 +96,11 @@ def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(world: World
     assert [(name, with_all.unchanged) for name, _ in with_all.skipped] == [("indirect", 3)]
 
 
-LOCKS = {"uv.lock": LOCK, "requirements.txt": "{}=={}\n", "requirements-dev.txt": "{} @ file:.#=={}\n"}
+LOCKS = {
+    "uv.lock": LOCK,
+    "requirements.txt": "{}=={}\n",
+    "requirements-dev.txt": "{} @ file:.#=={}\n",
+}
 
 
 @pytest.mark.parametrize("lock_file", LOCKS)
@@ -91,12 +108,22 @@ def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lock_file: str
 ) -> None:
     code, ran = tmp_path / "cloned", tmp_path / "ran"
-    names = ["./evil", "-rfile", "--requirement=file", "evil @ file:evil", "evil", "git+file:evil#egg=evil"]
+    names = [
+        "./evil",
+        "-rfile",
+        "--requirement=file",
+        "evil @ file:evil",
+        "evil",
+        "git+file:evil#egg=evil",
+    ]
     names += [str(code / "evil"), "evil/", "pip"]
     if lock_file != "requirements.txt":  # each name that may be one asks pip
         names = [*names[:2], "pip"]
     for name in ("evil", "evil==1", "evil @ file:evil==1"):
-        put_file(code / name / "setup.py", f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup()\n")
+        put_file(
+            code / name / "setup.py",
+            f"open({str(ran)!r}, 'w').close()\nfrom setuptools import setup\nsetup()\n",
+        )
     put_file(code / "pip/__main__.py", f"open({str(ran)!r}, 'w').close()\n")
     put_file(code / "file", "./evil\n")
     put_file(code / lock_file, "".join(LOCKS[lock_file].format(name, "1") for name in names))
@@ -110,18 +137,26 @@ def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
     assert not ran.exists()
 
 
-def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(world: World, code: Path) -> None:
+def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
+    world: World, code: Path
+) -> None:
     resources.add(world.fresh(cwd=code), [], lock="")
     question = "how do I make an option required"
     assert asked(world, code, question)[0] == ("click-like/docs/1.2.0/api/clicklike.md", ("1.2.0",))
     upgrade(code, "2.0.0")
     (stale,) = resources.stale(world.fresh(cwd=code).primary)
-    assert health.validate(world.fresh(cwd=code), content=True).problems == ()  # a machine does not make CI red
+    assert (
+        health.validate(world.fresh(cwd=code), content=True).problems == ()
+    )  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
     done = resources.refresh(world.fresh(cwd=code), [], every=True)
-    assert {one.path for one in done if one.changed} == {f"click-like/docs/2.0.0/{page}" for page in PAGES}
+    assert {one.path for one in done if one.changed} == {
+        f"click-like/docs/2.0.0/{page}" for page in PAGES
+    }
     assert list(resources.stale(world.fresh(cwd=code).primary)) == []
-    assert asked(world, code, question)[0][1] == ("1.2.0",)  # what is locked counts, not what is installed
+    assert asked(world, code, question)[0][1] == (
+        "1.2.0",
+    )  # what is locked counts, not what is installed
     lock(code, "2.0.0")
     assert asked(world, code, question)[0][1] == ("2.0.0",)
     assert resources.refresh(world.fresh(cwd=code), [], every=True) == ()
@@ -131,7 +166,10 @@ def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) ->
     done = resources.add(world.fresh(cwd=tmp_path), ["click"])
     version = distribution("click").version
     assert f"click/docs/{version}/api/click.core.md" in {one.path for one in done.written}
-    assert asked(world, tmp_path, "Option is_flag prompt")[0] == (f"click/docs/{version}/api/click.core.md", (version,))
+    assert asked(world, tmp_path, "Option is_flag prompt")[0] == (
+        f"click/docs/{version}/api/click.core.md",
+        (version,),
+    )
 
 
 def test_what_cannot_be_had_is_told_and_nothing_is_written(world: World, tmp_path: Path) -> None:
@@ -164,7 +202,10 @@ def test_a_page_that_holds_a_secret_and_a_package_that_cannot_be_had_are_left_ou
     guide.write_text("key = 'AKIA" + "Q3EGPLXTNZ5WYB7M'\n")
     done = resources.add(world.fresh(cwd=code), ["click-like", "not-installed"])
     assert len(done.written) == 2
-    assert {name for name, _ in done.skipped} == {"not-installed", "Click-Like 1.2.0: clicklike/docs/guide.rst.md"}
+    assert {name for name, _ in done.skipped} == {
+        "not-installed",
+        "Click-Like 1.2.0: clicklike/docs/guide.rst.md",
+    }
 
 
 def test_of_a_huge_package_so_many_pages_are_taken_and_that_is_said(

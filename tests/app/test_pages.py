@@ -26,7 +26,9 @@ def site(world: World) -> Iterator[Site]:
 
 
 def page(title: str, text: str, etag: str = "") -> Reply:
-    return Reply(f"<html><body><main><h1>{title}</h1><p>{text}</p></main></body></html>".encode(), etag=etag)
+    return Reply(
+        f"<html><body><main><h1>{title}</h1><p>{text}</p></main></body></html>".encode(), etag=etag
+    )
 
 
 def add(world: World, *urls: str, **more: object) -> Imported:
@@ -66,12 +68,16 @@ def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Si
     assert site.asked == []
 
 
-def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(world: World, site: Site) -> None:
+def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(
+    world: World, site: Site
+) -> None:
     with serving() as other:
         for one, name in ((site, "Ours"), (other, "Theirs")):
             one.replies[f"/{name}.html"] = page(name, f"Text of {name}.")
         there = f"{other.url}/Theirs.html"
-        listed = "".join(f"<loc>{one}</loc>" for one in (f"{site.url}/Ours.html", there, "ftp://127.0.0.1/x"))
+        listed = "".join(
+            f"<loc>{one}</loc>" for one in (f"{site.url}/Ours.html", there, "ftp://127.0.0.1/x")
+        )
         site.replies["/sitemap.xml"] = Reply(listed.encode(), "application/xml")
         done = add(world, f"{site.url}/sitemap.xml", recursive=True)
         (ours,) = done.written
@@ -87,7 +93,9 @@ def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(wor
         assert other.asked == []
 
 
-def test_a_sitemap_is_taken_in_pieces_and_what_is_there_is_not_asked_again(world: World, site: Site) -> None:
+def test_a_sitemap_is_taken_in_pieces_and_what_is_there_is_not_asked_again(
+    world: World, site: Site
+) -> None:
     for n in range(30):
         site.replies[f"/p{n}.html"] = page(f"Page {n}", "Text.")
     listed = "".join(f"<loc>{site.url}/p{n}.html</loc>" for n in range(31)).encode()
@@ -118,8 +126,16 @@ def test_what_holds_a_secret_does_not_come_in(world: World, site: Site) -> None:
         ("r.pdf", partial(pdf), "# Notes\n\n## Page 1\n\nRetries are on.\n"),
         ("r.docx", partial(docx, "Release 2"), "# Release 2\n\nRetries are on.\n"),
         ("r.html", lambda text: page("Release 2", text).body, "# Release 2\n\nRetries are on.\n"),
-        ("r.rst", lambda text: f"Release 2\n=========\n\n{text}\n".encode(), "# Release 2\n\nRetries are on.\n"),
-        ("r.adoc", lambda text: f"= Release 2\n\n{text}\n".encode(), "# Release 2\n\nRetries are on.\n"),
+        (
+            "r.rst",
+            lambda text: f"Release 2\n=========\n\n{text}\n".encode(),
+            "# Release 2\n\nRetries are on.\n",
+        ),
+        (
+            "r.adoc",
+            lambda text: f"= Release 2\n\n{text}\n".encode(),
+            "# Release 2\n\nRetries are on.\n",
+        ),
     ],
 )
 def test_a_document_is_kept_as_text_and_known_again(
@@ -176,7 +192,11 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
     assert adopted.path == "blog/c.md"
     assert (world.root / "blog/a.md").read_text() == toml
     assert (world.root / "blog/b.md").read_text() == bad
-    assert (world.root / "blog/c.md").read_text().startswith("---\nid: intro\nkind: Deployment\nai-lessons:\n")
+    assert (
+        (world.root / "blog/c.md")
+        .read_text()
+        .startswith("---\nid: intro\nkind: Deployment\nai-lessons:\n")
+    )
     assert not health.validate(world.fresh(), ["blog/c.md"]).problems
     assert world.found("ibis") == ["b"]
     (heron,) = [one for one in entries.list_entries(world.fresh()).entries if one.title == "Heron"]
@@ -185,11 +205,15 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
     notes = entries.list_entries(world.fresh()).notes
     assert any("1 page is read as text" in note for note in notes)
     assert not any("left out" in note for note in notes)
-    assert [problem.path for problem in health.validate(world.fresh(), []).problems] == ["blog/b.md"]
+    assert [problem.path for problem in health.validate(world.fresh(), []).problems] == [
+        "blog/b.md"
+    ]
 
 
 def test_pages_on_the_rules_of_a_linter_are_found(world: World) -> None:
-    world.write("docs/rules/no-widget-target.md", "# no-widget-target\n\nDisallow a widget target.\n")
+    world.write(
+        "docs/rules/no-widget-target.md", "# no-widget-target\n\nDisallow a widget target.\n"
+    )
     assert world.found("widget target") == ["no-widget-target"]
 
 

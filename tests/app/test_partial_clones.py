@@ -22,7 +22,11 @@ class Partial:
     """A clone without the blobs of the past, whose remote notes each program that asks it for something."""
 
     def __init__(self, git: Git, folder: Path, name: str = "code") -> None:
-        self.source, self.root, self._notes = folder / f"{name}-source", folder / name, folder / f"{name}-asked"
+        self.source, self.root, self._notes = (
+            folder / f"{name}-source",
+            folder / name,
+            folder / f"{name}-asked",
+        )
         self.source.mkdir()
         git(self.source, "init", "-q")
         git(self.source, "config", "uploadpack.allowFilter", "true")
@@ -30,7 +34,8 @@ class Partial:
             put_file(self.source / "src/cart.py", f"def total(a):\n    return {number}\n")
             commit_all(git, self.source, f"c{number}")
         program = put_program(
-            folder / f"{name}-pack", f'#!/bin/sh\necho x >> "{self._notes}"\nexec git-upload-pack "$@"\n'
+            folder / f"{name}-pack",
+            f'#!/bin/sh\necho x >> "{self._notes}"\nexec git-upload-pack "$@"\n',
         )
         flags = ("--filter=blob:none", "--upload-pack", str(program))
         git(folder, "clone", "-q", *flags, self.source.as_uri(), str(self.root))
@@ -55,7 +60,9 @@ READS = (
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["git", "git that knows no GIT_NO_LAZY_FETCH"])
-def test_no_git_that_reads_asks_the_remote(code: Partial, old: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_git_that_reads_asks_the_remote(
+    code: Partial, old: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if old:
         monkeypatch.setitem(plumbing.OFFLINE, "GIT_NO_LAZY_FETCH", "0")
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:https:ssh")
@@ -90,7 +97,11 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
     assert shown.verdict == "changed"
     assert "on " not in shown.warning.partition(",")[0]  # since when: that is not here
     told = before_a_tool(
-        world.fresh(cwd=code.root, session="s"), [str(code.root / "src/cart.py")], "", [str(code.root)], ()
+        world.fresh(cwd=code.root, session="s"),
+        [str(code.root / "src/cart.py")],
+        "",
+        [str(code.root)],
+        (),
     )
     assert [summary.id for summary in told.lessons] == [lesson]
     assert search.search(world.fresh(cwd=code.root), Query("totals")).hits

@@ -44,11 +44,17 @@ def parts_of(document: Mapping[str, Any], *but: str) -> dict[str, Any]:
 
 def without_files(document: Mapping[str, Any]) -> dict[str, Any]:
     """All but the files of lessons, in which an import keeps apart what their authors said of their standing."""
-    learnings = [{key: value for key, value in raw.items() if key != "file"} for raw in document["learnings"]]
+    learnings = [
+        {key: value for key, value in raw.items() if key != "file"} for raw in document["learnings"]
+    ]
     return {**parts_of(document), "learnings": learnings}
 
 
-words = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"), min_size=1, max_size=20)
+words = st.text(
+    st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"),
+    min_size=1,
+    max_size=20,
+)
 titles = words.map(str.strip).filter(lambda text: any(c.isalnum() for c in text))
 bodies = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\n"), max_size=40)
 
@@ -62,16 +68,26 @@ def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
         category=draw(st.sampled_from([None, "tool_usage", "solution"])),
     )  # fmt: skip
     fields["status"] = draw(st.sampled_from(["active", "wrong", "promoted"]))
-    targets = draw(st.lists(st.sampled_from([one for one in IDS if one != IDS[number]]), max_size=2, unique=True))
+    targets = draw(
+        st.lists(
+            st.sampled_from([one for one in IDS if one != IDS[number]]), max_size=2, unique=True
+        )
+    )
     if targets:
         between = {IDS[4]: ["has_doc", "related_to"], IDS[5]: ["has_script", "derived_from"]}
-        relations = {one: between.get(one, ["supersedes", "related_to", "derived_from"]) for one in targets}
+        relations = {
+            one: between.get(one, ["supersedes", "related_to", "derived_from"]) for one in targets
+        }
         weights = st.sampled_from([0.5, 1.5])
-        fields["links"] = [{draw(st.sampled_from(relations[one])): one, "weight": draw(weights)} for one in targets]
+        fields["links"] = [
+            {draw(st.sampled_from(relations[one])): one, "weight": draw(weights)} for one in targets
+        ]
     if draw(st.booleans()):
         fields["pattern"] = {"when": draw(titles), "do": draw(titles), "because": draw(titles)}
     path = f"{draw(st.sampled_from(['global', 'jira']))}/lessons/2026-11/{number}.md"
-    text = markdown.render(fields, draw(bodies)).replace("\n---\n", "\nowner: ana # a comment\n---\n", 1)
+    text = markdown.render(fields, draw(bodies)).replace(
+        "\n---\n", "\nowner: ana # a comment\n---\n", 1
+    )
     return path, text.encode()
 
 
@@ -79,10 +95,16 @@ def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
 def repositories(draw: st.DrawFn) -> dict[str, bytes]:
     files = dict(draw(a_lesson(number)) for number in range(draw(st.integers(0, 3))))
     if draw(st.booleans()):
-        doc = lesson(IDS[4], "API").replace("lesson", "doc").replace("created", "versions: [v3]\ncreated")
+        doc = (
+            lesson(IDS[4], "API")
+            .replace("lesson", "doc")
+            .replace("created", "versions: [v3]\ncreated")
+        )
         files["jira/docs/v3/api.md"] = doc.encode()
     if draw(st.booleans()):
-        files["jira/scripts/unversioned/run.sh"] = draw(st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"]))
+        files["jira/scripts/unversioned/run.sh"] = draw(
+            st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"])
+        )
         side = frontmatter.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
         files["jira/scripts/unversioned/run.sh.md"] = markdown.render(side, draw(bodies)).encode()
     if draw(st.booleans()):
@@ -91,14 +113,20 @@ def repositories(draw: st.DrawFn) -> dict[str, bytes]:
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(repositories(), st.lists(st.sampled_from(["helpful", "ignored", "contradicted"]), max_size=3))
-def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, bytes], said: list[str]) -> None:
+@given(
+    repositories(), st.lists(st.sampled_from(["helpful", "ignored", "contradicted"]), max_size=3)
+)
+def test_what_goes_out_and_comes_in_goes_out_the_same_again(
+    files: dict[str, bytes], said: list[str]
+) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         here, there = repository(folder / "a"), repository(folder / "b")
         put_files(here, files)
         with Library(here, options(folder / "a")) as library:
-            for summary, outcome in zip(entries.list_entries(library, status=None).entries, said, strict=False):
+            for summary, outcome in zip(
+                entries.list_entries(library, status=None).entries, said, strict=False
+            ):
                 editing.feedback(library, summary.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
@@ -107,7 +135,9 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         with Library(there, options(folder / "b")) as library:
             done = transfer.import_files(library, [file], "groove")
             assert (done.skipped, done.unchanged) == ((), 0)
-            assert without_files(exported(library)) == without_files(first), "every number is the one that it was"
+            assert without_files(exported(library)) == without_files(first), (
+                "every number is the one that it was"
+            )
             lessons = entries.list_entries(library, kinds=[Kind.LESSON], status=None).entries
             usages = library.primary.usages.several(lessons)
             assert all(usage.confidence <= 0.5 for usage in usages.values())
@@ -125,13 +155,18 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
             assert {x for x in data.decode().split("\n") if x.partition(":")[0] not in changed} <= {
                 *came.decode().split("\n")
             }
-            assert (kept.fields["from"], kept.fields["confidence"] in {"very-low", "low", "medium"}) == ("ai", True)
+            assert (
+                kept.fields["from"],
+                kept.fields["confidence"] in {"very-low", "low", "medium"},
+            ) == ("ai", True)
 
 
 @pytest.fixture
 def other(tmp_path: Path, closing: ExitStack) -> Library:
     """Another repository, on another machine."""
-    return closing.enter_context(Library(repository(tmp_path / "other"), options(tmp_path / "there")))
+    return closing.enter_context(
+        Library(repository(tmp_path / "other"), options(tmp_path / "there"))
+    )
 
 
 def approved(world: World) -> str:
@@ -166,7 +201,9 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     assert transfer.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
 
 
-def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
+def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(
+    other: Library, tmp_path: Path
+) -> None:
     text = rule().replace("links:\n  - related_to: " + LESSON + "\n", "")
     file = {"path": "global/lessons/2026-11/x.md", "text": text}
     said = {"version": 1, "learnings": [{"id": RULE, "file": file}]}
@@ -176,8 +213,18 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
     assert len(done.queued) + len(done.skipped) == 1
 
 
-def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(other: Library, tmp_path: Path) -> None:
-    astray = "../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"
+def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(
+    other: Library, tmp_path: Path
+) -> None:
+    astray = (
+        "../x.md",
+        "/etc/x.md",
+        ".ai-lessons/config.yaml",
+        ".git/config",
+        "a/../b.md",
+        "README.md",
+        "con/docs/x.md",
+    )
     files = [{"path": path, "text": "# x\n"} for path in (*astray, "a/b.md")]
     (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [], "files": files}))
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
@@ -189,17 +236,24 @@ def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewher
     world: World, other: Library, tmp_path: Path
 ) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
-    (kept,) = world.bring(put_file(tmp_path / "run.sh", "#!/bin/sh\n"), kind=Kind.SCRIPT, in_place=True).written
+    (kept,) = world.bring(
+        put_file(tmp_path / "run.sh", "#!/bin/sh\n"), kind=Kind.SCRIPT, in_place=True
+    ).written
     transfer.export_file(world.library, tmp_path / "k.json")
     put_files(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
     assert {one.path for one in done.written} == {"jira/docs/unversioned/api-qqq111.md", kept.path}
-    files = [[file for file in exported(one)["files"] if file["kind"] == "script"] for one in (world.library, other)]
+    files = [
+        [file for file in exported(one)["files"] if file["kind"] == "script"]
+        for one in (world.library, other)
+    ]
     assert files[0] == files[1] != []
     world.add("One", project="shop")
     document = transfer.export_file(world.library, None, project="shop").document
     assert document is not None
-    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"], "one project alone"
+    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"], (
+        "one project alone"
+    )
     assert document["files"] == []
 
 
@@ -212,7 +266,10 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
     })  # fmt: skip
     (notes / "link.md").symlink_to(notes / "carts.md")
     done = transfer.import_files(world.library, [notes], "markdown", project="shop")
-    assert sorted((one.kind.value, one.title) for one in done.written) == [("doc", "Carts"), ("lesson", "Seen")]
+    assert sorted((one.kind.value, one.title) for one in done.written) == [
+        ("doc", "Carts"),
+        ("lesson", "Seen"),
+    ]
     assert [where for where, _ in done.skipped] == ["bin.md"]
     assert [one.title for one in done.queued] == ["Do"]
     assert world.commits()[0] == "Import 2 entries from notes"
@@ -229,8 +286,14 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
         "GEMINI.md": b"@AGENTS.md\n",
     })  # fmt: skip
     done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md")
-    assert sorted(one.title for one in done.queued) == ["Build", "Sources", "Transactions: Use them."]
-    assert [(one.where, one.became, one.about) for one in done.seen if one.became != "proposed"] == [
+    assert sorted(one.title for one in done.queued) == [
+        "Build",
+        "Sources",
+        "Transactions: Use them.",
+    ]
+    assert [
+        (one.where, one.became, one.about) for one in done.seen if one.became != "proposed"
+    ] == [
         ("CLAUDE.md", "joined", "AGENTS.md"),
         ("GEMINI.md", "skipped", "it says nothing of its own"),
         ("src/main.py", "not recognised", ""),
@@ -244,9 +307,13 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
     assert (file.queued, file.unchanged) == ((), 1)
 
 
-def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World, tmp_path: Path) -> None:
+def test_rules_in_force_go_between_markers_and_nothing_else_changes(
+    world: World, tmp_path: Path
+) -> None:
     file = tmp_path / "AGENTS.md"
-    file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
+    file.write_bytes(
+        b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n"
+    )
     mine = file.read_bytes()
     library = world.library
     assert transfer.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
@@ -276,14 +343,23 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     put_files(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
     again = [said for _, said in transfer.export_file(library, folder, "claude-rules").files]
     assert again == ["already there", "left alone, it is not ours"]
-    review.approve_rule(library, proposals.removal(world.library.writing(rule_id)[0], rule_id).handle)
+    review.approve_rule(
+        library, proposals.removal(world.library.writing(rule_id)[0], rule_id).handle
+    )
     transfer.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
-def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
-    for name, title, end, link in (("a", "One", 0, f"has_doc: {IDS[1]}"), ("b", "Two", 1, f"related_to: {IDS[0]}")):
-        put_file(tmp_path / f"in/p/lessons/{name}.md", lesson(IDS[end], title, links=f"\n  - {link}"))
+def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(
+    world: World, tmp_path: Path
+) -> None:
+    for name, title, end, link in (
+        ("a", "One", 0, f"has_doc: {IDS[1]}"),
+        ("b", "Two", 1, f"related_to: {IDS[0]}"),
+    ):
+        put_file(
+            tmp_path / f"in/p/lessons/{name}.md", lesson(IDS[end], title, links=f"\n  - {link}")
+        )
     done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped

@@ -10,7 +10,9 @@ from app.world import DOC, LESSON, CountingEmbedder, World, lesson
 from real_world import Git
 
 
-def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
+def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(
+    world: World, embedder: CountingEmbedder
+) -> None:
     made = world.add("Orchards", "pruning apple trees")
     world.write("notes/a.md", "# Cellars\n\nracking wine\n")
     before = [summary.id for summary in entries.list_entries(world.library).entries]
@@ -36,10 +38,13 @@ def test_projections_may_go_while_the_library_is_open(world: World) -> None:
     assert set(world.found("apple")) == {"Orchards", "Another"}
 
 
-def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: CountingEmbedder, git: Git) -> None:
+def test_a_move_a_new_tag_and_a_branch_embed_nothing(
+    world: World, embedder: CountingEmbedder, git: Git
+) -> None:
     world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
     world.committed(
-        "p/docs/v1/b.md", f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n"
+        "p/docs/v1/b.md",
+        f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n",
     )
     assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
     asked = list(embedder.asked)
@@ -53,7 +58,9 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
     git(world.root, "switch", "-qc", "side", "HEAD~4")
     assert [hit.entry.path for hit in world.search("apple").lessons] == ["p/lessons/a.md"]
     git(world.root, "switch", "-q", "main")
-    assert [hit.entry.path for hit in world.search("apple").lessons] == ["garden/lessons/renamed.md"]
+    assert [hit.entry.path for hit in world.search("apple").lessons] == [
+        "garden/lessons/renamed.md"
+    ]
     assert embedder.asked == asked
     editing.update(world.library, LESSON, content="grafting apple trees")
     assert world.found("grafting")[0] == "PUT replaces the workflow"

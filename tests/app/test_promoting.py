@@ -19,13 +19,17 @@ BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET a
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
 
-def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:
+def add(
+    company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any
+) -> str:
     with company.library(writes=tier) as library:
         more = {"content": BODY, "source": "tested", "confidence": "high", **more}
         return editing.add_lesson(library, LessonDraft(title, **more)).id
 
 
-def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
+def go(
+    company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any
+) -> Promoted:
     with company.library(here=here, writes=writes) as library:
         return promotion.promote(library, ref, to, PromotionRequest(**how))
 
@@ -52,7 +56,9 @@ def standing(company: Company, tier: str, ref: str) -> UsageTally:
 
 
 class TestACopy:
-    def test_it_arrives_at_once_under_an_id_of_its_own_and_says_where_it_comes_from(self, company: Company) -> None:
+    def test_it_arrives_at_once_under_an_id_of_its_own_and_says_where_it_comes_from(
+        self, company: Company
+    ) -> None:
         lesson = add(company, tags=("jira",))
         done = go(company, lesson, "user", reason="holds\neverywhere")
         assert (done.outcome, done.from_, done.to) == ("copied", "project", "user")
@@ -63,7 +69,11 @@ class TestACopy:
             "type": "promoted", "how": "tested", "from_scope": "project:project", "original": lesson, "tier": "project",
         }  # fmt: skip
         assert said["links"] == [{"derived_from": lesson}]
-        assert (said["title"], said["tags"], said["confidence"]) == ("PUT replaces all", ["jira"], "high")
+        assert (said["title"], said["tags"], said["confidence"]) == (
+            "PUT replaces all",
+            ["jira"],
+            "high",
+        )
         message = company.git(company.root("user"), "log", "-1", "--format=%B")
         assert message.startswith("Promote lesson: PUT replaces all\n")
         assert f"Promoted-from: project {lesson}" in message
@@ -95,7 +105,9 @@ class TestACopy:
         links = fields_of(company, copied(company, lesson))["links"]
         assert links == [{"specializes": there}, {"derived_from": lesson}]
 
-    def test_it_begins_where_its_original_stood_and_counts_nothing_twice(self, company: Company) -> None:
+    def test_it_begins_where_its_original_stood_and_counts_nothing_twice(
+        self, company: Company
+    ) -> None:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
@@ -106,8 +118,12 @@ class TestACopy:
         assert 0.3 < usage.confidence < standing(company, "project", lesson).confidence
         further = go(company, copy.id, BETA, writes="user").proposal
         assert further is not None
-        start = markdown.parse(company.git(company.root(BETA), "show", f"{further.branch}:{further.path}"))
-        assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(usage.confidence, abs=1e-5)
+        start = markdown.parse(
+            company.git(company.root(BETA), "show", f"{further.branch}:{further.path}")
+        )
+        assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(
+            usage.confidence, abs=1e-5
+        )
         nobody_judged = fields_of(company, copied(company, add(company, title="Retry on 409")))
         assert "alpha" not in nobody_judged["source"], "it begins with the word of its author"
 
@@ -118,14 +134,23 @@ class TestACopy:
         more = "status: promoted\npromoted_to: skill/x\nscope: project:/home/ada/shop"
         file.write_text(file.read_text().replace("status: active", more))
         said = fields_of(company, copied(company, lesson))
-        assert (said["status"], said["source"]["from_scope"]) == ("active", "project:/home/ada/shop")
+        assert (said["status"], said["source"]["from_scope"]) == (
+            "active",
+            "project:/home/ada/shop",
+        )
         assert not {"promoted_to", "scope"} & said.keys()
 
-    def test_a_script_takes_its_side_file_along_and_can_be_run(self, company: Company, tmp_path: Path) -> None:
+    def test_a_script_takes_its_side_file_along_and_can_be_run(
+        self, company: Company, tmp_path: Path
+    ) -> None:
         for place in (False, True):
-            script = put_program(tmp_path / f"update-{place}.sh", "#!/bin/sh\n# Brings a workflow back.\necho done\n")
+            script = put_program(
+                tmp_path / f"update-{place}.sh", "#!/bin/sh\n# Brings a workflow back.\necho done\n"
+            )
             with company.library() as library:
-                draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
+                draft = ResourceDraft(
+                    Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place
+                )
                 made = resources.add_resources(library, draft).written[0]
             file = company.root("user") / copied(company, made.id).path
             assert file.read_text() == script.read_text()
@@ -134,7 +159,9 @@ class TestACopy:
             assert "path" not in said
             assert file.stat().st_mode & 0o100
 
-    def test_a_path_that_somebody_else_wrote_brings_no_file_along(self, company: Company, tmp_path: Path) -> None:
+    def test_a_path_that_somebody_else_wrote_brings_no_file_along(
+        self, company: Company, tmp_path: Path
+    ) -> None:
         (tmp_path / "private").write_text("mine alone")
         put_file(
             company.root("project") / "jira/scripts/v1/x.sh.md",
@@ -144,7 +171,9 @@ class TestACopy:
         with pytest.raises(Refused, match="outside its repository"):
             go(company, LESSON, "user")
 
-    def test_a_doc_keeps_its_versions_and_where_it_was_copied_from(self, company: Company, tmp_path: Path) -> None:
+    def test_a_doc_keeps_its_versions_and_where_it_was_copied_from(
+        self, company: Company, tmp_path: Path
+    ) -> None:
         doc = tmp_path / "api.md"
         doc.write_text(f"# API\n\n{BODY * 3}")
         with company.library() as library:
@@ -161,7 +190,9 @@ class TestACopy:
         assert again.path == f"jira/docs/v3/api-{again.id[-6:].lower()}.md"
 
     @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
-    def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
+    def test_a_plain_file_says_over_there_where_it_comes_from(
+        self, company: Company, name: str
+    ) -> None:
         put_file(company.root("project") / "jira/docs" / name, f"Notes\n=====\n\n{BODY}")
         company.commit("project")
         copy = copied(company, f"jira/docs/{name}")
@@ -173,7 +204,9 @@ class TestACopy:
 
 def test_a_rule_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
     with company.library() as library:
-        made = proposals.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
+        made = proposals.suggest_rule(
+            library, RuleDraft("GET before PUT", "PUT replaces all of it.")
+        )
         review.approve_rule(library, made.id)
     done = go(company, made.id, "user")
     assert (done.outcome, done.copy) == ("proposed", None)
@@ -187,7 +220,9 @@ def test_a_rule_becomes_a_proposal_wherever_it_goes(company: Company) -> None:
     assert go(company, made.id, "user").outcome == "present"
 
 
-def test_the_same_is_not_proposed_to_an_enterprise_twice_nor_once_it_is_there(company: Company) -> None:
+def test_the_same_is_not_proposed_to_an_enterprise_twice_nor_once_it_is_there(
+    company: Company,
+) -> None:
     lesson = add(company)
     first = go(company, lesson, ACME)
     assert first.proposal is not None
@@ -204,7 +239,10 @@ def test_what_we_wrote_of_its_origin_is_not_held_against_it(company: Company) ->
 
 
 def test_a_secret_is_refused_unless_somebody_says_why_it_may_stay(company: Company) -> None:
-    put_file(company.root("project") / "jira/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
+    put_file(
+        company.root("project") / "jira/lessons/a.md",
+        f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n",
+    )
     company.commit("project")
     for to in ("user", ACME):
         with pytest.raises(InvalidEntry, match="AWS") as refused:
@@ -215,12 +253,17 @@ def test_a_secret_is_refused_unless_somebody_says_why_it_may_stay(company: Compa
         assert KEY not in str(done.evaluation)
 
 
-def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
+def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(
+    company: Company,
+) -> None:
     lesson = add(company)
     tiers = company.library()
     gone = TierPlace("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
     tiers.options = tiers.options._replace(places=tiers.options.places._replace(known=(gone,)))
     with pytest.raises(NoRepository) as missing:
         promote(tiers, lesson, "enterprise:gone", PromotionRequest())
-    assert missing.value.hint == f"ai-lessons admin init {gone.root} --from https://git.example/gone.git"
+    assert (
+        missing.value.hint
+        == f"ai-lessons admin init {gone.root} --from https://git.example/gone.git"
+    )
     tiers.close()

@@ -33,14 +33,18 @@ def world(git_repo: Path, git: Git, tmp_path: Path, closing: ExitStack) -> World
 
 
 def entry(path: str = PATH, text: str | None = None, side: str | None = None) -> Entry:
-    return read_entry(path, (lesson() if text is None else text).encode(), None if side is None else side.encode())
+    return read_entry(
+        path, (lesson() if text is None else text).encode(), None if side is None else side.encode()
+    )
 
 
 def propose(world: World, files: dict[str, str | None] | None = None, **more: object) -> Suggested:
     """A lesson, if nothing else is said, on a branch of its own."""
     wanted = {PATH: lesson()} if files is None else files
     data = {path: None if text is None else text.encode() for path, text in wanted.items()}
-    said = more.pop("said", None) or entry(*next((p, t) for p, t in wanted.items() if t is not None))
+    said = more.pop("said", None) or entry(
+        *next((p, t) for p, t in wanted.items() if t is not None)
+    )
     repo = world.fresh().primary
     with open_proposals(repo) as at:
         return make(at, said, data, "Propose lesson: PUT replaces the workflow", **more)  # type: ignore[arg-type]
@@ -69,7 +73,9 @@ def waiting(world: World) -> tuple[Pending, ...]:
 
 def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World) -> None:
     before = world.git(world.root, "rev-parse", "main"), world.status()
-    made = propose(world, report="# Evaluation\n\nNo secrets.\n", trailers=[("Promoted-from", "project")])
+    made = propose(
+        world, report="# Evaluation\n\nNo secrets.\n", trailers=[("Promoted-from", "project")]
+    )
     assert (made.branch, made.handle, made.warnings) == (BRANCH, "L-8F3K2A", ())
     assert (world.git(world.root, "rev-parse", "main"), world.status()) == before
     assert entries.list_entries(world.fresh()).entries[0].title == "A"
@@ -79,9 +85,20 @@ def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World
         f"Promoted-from: project\nEntry: {LESSON}\nProposed-as: {BRANCH}"
     )
     (one,) = waiting(world)
-    assert (one.id, one.handle, one.kind, one.change, one.path) == (LESSON, "L-8F3K2A", "lesson", "new", PATH)
+    assert (one.id, one.handle, one.kind, one.change, one.path) == (
+        LESSON,
+        "L-8F3K2A",
+        "lesson",
+        "new",
+        PATH,
+    )
     assert (one.branch, one.title) == (BRANCH, "PUT replaces the workflow")
-    assert (one.added, one.conflicts, one.similar, one.report) == (7, (), (), "# Evaluation\n\nNo secrets.")
+    assert (one.added, one.conflicts, one.similar, one.report) == (
+        7,
+        (),
+        (),
+        "# Evaluation\n\nNo secrets.",
+    )
     assert "+Seen twice." in one.diff
     assert pending.count(world.fresh().primary) == 1
 
@@ -141,7 +158,11 @@ def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> 
 def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: World) -> None:
     by_hand(world, BRANCH, {PATH: lesson()})
     (one,) = waiting(world)
-    assert (one.kind, one.title, one.report) == ("lesson", "PUT replaces the workflow", "Seen on staging.")
+    assert (one.kind, one.title, one.report) == (
+        "lesson",
+        "PUT replaces the workflow",
+        "Seen on staging.",
+    )
     world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
     assert waiting(world) == ()
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
@@ -188,7 +209,11 @@ def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World
 
 
 def test_the_same_proposal_is_not_made_twice_and_another_gets_a_number(world: World) -> None:
-    first, again, other = propose(world), propose(world), propose(world, {PATH: lesson(body="Else.\n")})
+    first, again, other = (
+        propose(world),
+        propose(world),
+        propose(world, {PATH: lesson(body="Else.\n")}),
+    )
     assert (again.commit, again.warnings) == (first.commit, ("proposed already",))
     assert other.branch == f"{BRANCH}-2"
     assert waiting(world)[0].conflicts == (f"{BRANCH}-2 proposes something else for this entry",)
@@ -207,7 +232,9 @@ def test_an_id_that_stands_elsewhere_already_is_a_fault_unless_it_moves(world: W
     propose(world, {elsewhere: None, PATH: lesson()})
     assert waiting(world)[0].conflicts == ()
     review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert [one.path for one in entries.list_entries(world.fresh()).entries if one.kind == "lesson"] == [PATH]
+    assert [
+        one.path for one in entries.list_entries(world.fresh()).entries if one.kind == "lesson"
+    ] == [PATH]
 
 
 def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None:
@@ -218,14 +245,24 @@ def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None
 
 
 def test_a_text_that_breaks_the_format_is_not_taken(world: World) -> None:
-    by_hand(world, BRANCH, {PATH: lesson().replace("title: PUT replaces the workflow\n", "confidence: perhaps\n")})
+    by_hand(
+        world,
+        BRANCH,
+        {PATH: lesson().replace("title: PUT replaces the workflow\n", "confidence: perhaps\n")},
+    )
     with pytest.raises(InvalidEntry, match="confidence"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
-    by_hand(world, "proposals/D-4T7QZM-x", {"jira/docs/unversioned/x.md": f"---\nid: {DOC}\ntitle: [[[\n---\n"})
+    by_hand(
+        world,
+        "proposals/D-4T7QZM-x",
+        {"jira/docs/unversioned/x.md": f"---\nid: {DOC}\ntitle: [[[\n---\n"},
+    )
     assert sorted(one.kind for one in waiting(world)) == ["doc", "lesson"]
 
 
-def test_no_report_passes_for_trailers_or_moves_a_terminal_and_an_edit_keeps_it(world: World) -> None:
+def test_no_report_passes_for_trailers_or_moves_a_terminal_and_an_edit_keeps_it(
+    world: World,
+) -> None:
     made = propose(world, report=HOSTILE)
     message = world.git(world.root, "log", "-1", "--format=%(trailers)", made.branch)
     assert message.strip() == f"Entry: {LESSON}\nProposed-as: {BRANCH}"
@@ -234,7 +271,9 @@ def test_no_report_passes_for_trailers_or_moves_a_terminal_and_an_edit_keeps_it(
     assert one.report.startswith("Fine.\n\nAgent: helper\nProposal:")
     assert "\x1b" not in one.report
     assert "\u202e" not in one.report
-    edited = review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
+    edited = review.edit_proposal(
+        world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice")
+    )
     assert edited is not None
     assert [(now.report, now.commit) for now in waiting(world)] == [(one.report, edited.commit)]
     review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -242,7 +281,9 @@ def test_no_report_passes_for_trailers_or_moves_a_terminal_and_an_edit_keeps_it(
 
 
 def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(world: World) -> None:
-    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n")
+    world.committed(
+        ".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n"
+    )
     propose(world)
     with pytest.raises(Refused, match="Human wrote this proposal"):
         review.approve_rule(world.fresh(), "L-8F3K2A")
@@ -254,7 +295,9 @@ RULE_PATH, RULE = "jira/rules/ask.md", "01JD3Z8QK5W7M2X9V4T6RRRR22"
 
 
 def rule(body: str) -> str:
-    return f"---\nid: {RULE}\nkind: rule\ntitle: Ask first\nrationale: It broke twice.\n---\n{body}\n"
+    return (
+        f"---\nid: {RULE}\nkind: rule\ntitle: Ask first\nrationale: It broke twice.\n---\n{body}\n"
+    )
 
 
 def rules_in_force(world: World) -> list[str]:
@@ -262,7 +305,9 @@ def rules_in_force(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("path", [PATH, RULE_PATH])
-def test_an_approval_is_taken_back_and_waits_again_as_its_author_proposed_it(world: World, path: str) -> None:
+def test_an_approval_is_taken_back_and_waits_again_as_its_author_proposed_it(
+    world: World, path: str
+) -> None:
     text = lesson() if path == PATH else rule("Ask.")
     world.git(world.root, "config", "user.name", "Author")
     made = propose(world, {path: text}, report="Seen on staging.")
@@ -316,7 +361,9 @@ def test_a_rejection_is_taken_back_once_and_its_record_stays(world: World) -> No
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 
-def test_only_a_person_takes_back_only_a_decision_and_alone_only_where_one_approves_alone(world: World) -> None:
+def test_only_a_person_takes_back_only_a_decision_and_alone_only_where_one_approves_alone(
+    world: World,
+) -> None:
     made = propose(world)
     done = review.approve_rule(world.fresh(), made.branch)
     with pytest.raises(Refused):
@@ -324,7 +371,9 @@ def test_only_a_person_takes_back_only_a_decision_and_alone_only_where_one_appro
     for commit in ("0" * 40, world.git(world.root, "rev-parse", f"{done.commit}^1").strip()):
         with pytest.raises(NotFound):
             review.take_back(world.fresh(), commit)
-    world.committed(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n")
+    world.committed(
+        ".ai-lessons/config.yaml", "format: 1\napproval:\n  require: merge\n  distinct: true\n"
+    )
     with pytest.raises(Refused, match="alone"):
         review.take_back(world.fresh(), done.commit)
     assert waiting(world) == ()
@@ -354,12 +403,25 @@ def take(world: World, way: str) -> None:
         review.approve_rule(world.fresh(), "L-8F3K2A")
     elif way == "squash":
         world.git(world.root, "merge", "-q", "--squash", BRANCH)
-        world.git(world.root, "commit", "-q", "--author", "Human <human@x>", "-m", f"PUT (#7)\n\n{message}")
+        world.git(
+            world.root,
+            "commit",
+            "-q",
+            "--author",
+            "Human <human@x>",
+            "-m",
+            f"PUT (#7)\n\n{message}",
+        )
     elif way == "rebase":
         world.git(world.root, "cherry-pick", BRANCH)
     else:
-        said = {"own words": "Yes, that was it", "forge": f"Merge pull request #7 from acme/{BRANCH}\n\nPUT"}.get(way)
-        world.git(world.root, "merge", "-q", "--no-ff", *(["-m", said] if said else ["--no-edit"]), BRANCH)
+        said = {
+            "own words": "Yes, that was it",
+            "forge": f"Merge pull request #7 from acme/{BRANCH}\n\nPUT",
+        }.get(way)
+        world.git(
+            world.root, "merge", "-q", "--no-ff", *(["-m", said] if said else ["--no-edit"]), BRANCH
+        )
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -373,10 +435,16 @@ def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way:
     assert one.title in {"PUT replaces the workflow", BRANCH}
     assert found.ok
     lines = entries.why(world.fresh(), "L-8F3K2A").lines
-    assert [line for line in lines if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line]
+    assert [
+        line
+        for line in lines
+        if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line
+    ]
 
 
-def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
+def test_proposals_in_a_folder_of_a_bigger_repository(
+    git_repo: Path, git: Git, tmp_path: Path
+) -> None:
     (tmp_path / "person").mkdir()
     (git_repo / "code.py").write_text("x = 1\n")
     (git_repo / ".ai" / "reference" / ".ai-lessons").mkdir(parents=True)
@@ -388,7 +456,10 @@ def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, 
     (one,) = waiting(world)
     assert (one.branch, one.path, one.conflicts, one.report) == (made.branch, PATH, (), "Fine.")
     review.approve_rule(world.fresh(), "L-8F3K2A")
-    assert git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD") == f".ai/reference/{PATH}"
+    assert (
+        git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD")
+        == f".ai/reference/{PATH}"
+    )
     assert [one.title for one in review.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
     world.close()
 
@@ -409,7 +480,9 @@ def test_a_report_brings_no_secret_into_git(world: World) -> None:
 
 def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:
     propose(world)
-    for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
+    for number, text in enumerate(
+        (b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")
+    ):
         world.git(world.root, "switch", "-q", "-c", f"proposals/evil-{number}", "main")
         world.committed("p/lessons/evil.md", text)
         world.git(world.root, "switch", "-q", "main")
@@ -430,7 +503,10 @@ def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:
             assert conflicts, branch
             with pytest.raises((Conflict, InvalidEntry, Refused)):
                 review.approve_rule(world.fresh(), branch)
-    assert (world.status(), sorted(path.name for path in world.root.parent.glob("out*"))) == ("", [])
+    assert (world.status(), sorted(path.name for path in world.root.parent.glob("out*"))) == (
+        "",
+        [],
+    )
 
 
 def hidden(world: World, branch: str, path: str) -> None:
@@ -452,7 +528,15 @@ def test_a_branch_of_a_thousand_commits_stops_the_review_of_nothing(world: World
     rows = ["reset refs/heads/proposals/L-AAAAAA-long", "from refs/heads/main"]
     for number in range(1001):
         text = lesson(body=f"{number}\n")
-        rows += ["commit refs/heads/proposals/L-AAAAAA-long", f"committer A <a@x> {1_700_000_000 + number} +0000"]
+        rows += [
+            "commit refs/heads/proposals/L-AAAAAA-long",
+            f"committer A <a@x> {1_700_000_000 + number} +0000",
+        ]
         rows += ["data 1\nx", f"M 100644 inline p/lessons/x.md\ndata {len(text)}", text]
-    subprocess.run(["git", "fast-import", "--quiet"], cwd=world.root, input="\n".join(rows).encode(), check=True)
+    subprocess.run(
+        ["git", "fast-import", "--quiet"],
+        cwd=world.root,
+        input="\n".join(rows).encode(),
+        check=True,
+    )
     assert [one.branch for one in waiting(world)] == [BRANCH]

@@ -36,19 +36,25 @@ def test_meaning_is_found_and_an_edit_at_once(library: Library, tmp_path: Path) 
     assert (state.present, state.source) == (True, "folder")
     made = editing.add_lesson(
         library,
-        LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login."),
+        LessonDraft(
+            "Rotate the signing keys in spring", "Otherwise the token service refuses every login."
+        ),
     )
     done = setup.reindex(library)
     assert done.missing == 0
     assert done.embedded == done.passages >= 19
-    answer = search.search(library, Query("nobody can sign in any more because certificates expired"))
+    answer = search.search(
+        library, Query("nobody can sign in any more because certificates expired")
+    )
     assert answer.lessons[0].entry.id == made.id
-    assert all(note.startswith(("see also", "nothing near; the nearest is L-")) for note in answer.notes)
+    assert all(
+        note.startswith(("see also", "nothing near; the nearest is L-")) for note in answer.notes
+    )
     text = entries.show(library, made.id).raw
     (tmp_path / "kb" / made.path).write_text(
-        text.replace("Otherwise the token service refuses every login.", "Bread needs three hours to rise.").replace(
-            "Rotate the signing keys in spring", "Patience with the dough"
-        )
+        text.replace(
+            "Otherwise the token service refuses every login.", "Bread needs three hours to rise."
+        ).replace("Rotate the signing keys in spring", "Patience with the dough")
     )
     answer = search.search(library, Query("yeast, flour and an oven"))
     assert answer.lessons[0].entry.title == "Patience with the dough"
@@ -56,11 +62,20 @@ def test_meaning_is_found_and_an_edit_at_once(library: Library, tmp_path: Path) 
     assert all(check.state != "error" for check in health.doctor(library))
 
 
-def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_question(library: Library) -> None:
-    cents = RuleDraft("Store amounts of money as integer cents", "Floats lose a cent.", "A column.", project="billing")
+def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_question(
+    library: Library,
+) -> None:
+    cents = RuleDraft(
+        "Store amounts of money as integer cents",
+        "Floats lose a cent.",
+        "A column.",
+        project="billing",
+    )
     rule = proposals.suggest_rule(library, cents)
     review.approve_rule(library, rule.handle)
-    night = LessonDraft("The export of orders runs at night", "By day it slows the shop down.", project="shop")
+    night = LessonDraft(
+        "The export of orders runs at night", "By day it slows the shop down.", project="shop"
+    )
     made = editing.add_lesson(library, night._replace(links=[("", rule.id)]))
     setup.reindex(library)
     answer = search.search(library, Query("when does the export of orders run"))
@@ -79,7 +94,10 @@ SAME = {
 }  # fmt: skip
 OTHERS = [
     ("Jira rate limits at 10 requests per second", "Requests above that get 429 with Retry-After."),
-    ("Names of workflows must be unique", "Creating a second workflow with the same name gives 400."),
+    (
+        "Names of workflows must be unique",
+        "Creating a second workflow with the same name gives 400.",
+    ),
     ("Prices are shown with two decimals", "The template puts a thin space before the currency."),
 ]
 

@@ -14,10 +14,14 @@ from app.world import LESSON, OTHER, World, lesson
 THIRD = "01JD3Z8QK5W7M2X9V4T6TTT333"
 
 
-def place(world: World, *lessons: tuple[str, str, str], project: str = "global", **more: str) -> None:
+def place(
+    world: World, *lessons: tuple[str, str, str], project: str = "global", **more: str
+) -> None:
     """Lessons about workflows: id, title, and links as `relation target` with commas."""
     for entry_id, title, links in lessons:
-        lines = "".join(f"\n  - {one.strip().replace(' ', ': ')}" for one in links.split(",") if one.strip())
+        lines = "".join(
+            f"\n  - {one.strip().replace(' ', ': ')}" for one in links.split(",") if one.strip()
+        )
         extra = {"links": lines} if lines else {}
         text = lesson(entry_id, f"Workflow {title}", "The workflow is replaced.\n", **extra, **more)
         world.write(f"{project}/lessons/{entry_id}.md", text)
@@ -61,7 +65,10 @@ def test_both_sides_of_a_contradiction_are_shown_with_a_note(world: World) -> No
     place(world, (LESSON, "one", ""), (OTHER, "two", f"contradicts {LESSON}"))
     answer = world.search("workflow replaced")
     assert len(answer.lessons) == 2
-    pair = {"[L-8F3K2A] and [L-QQQ111] contradict each other", "[L-QQQ111] and [L-8F3K2A] contradict each other"}
+    pair = {
+        "[L-8F3K2A] and [L-QQQ111] contradict each other",
+        "[L-QQQ111] and [L-8F3K2A] contradict each other",
+    }
     assert len(pair & set(answer.notes)) == 1
 
 
@@ -85,7 +92,9 @@ def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
         editing.update(world.library, one, tags=["api"])
     found = context(world, project="jira", context_tags={"api": 9.0})
     assert [summary.id for summary in found.lessons] == [OTHER]
-    assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
+    assert reasons(found) == {
+        LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")
+    }
 
 
 def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
@@ -94,12 +103,19 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     assert [summary.id for summary in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
     editing.feedback(world.library, OTHER, "contradicted")
-    assert [summary.id for summary in context(world).lessons] == [LESSON], "what does not come is in nobody's way"
+    assert [summary.id for summary in context(world).lessons] == [LESSON], (
+        "what does not come is in nobody's way"
+    )
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "derived_from", "specializes"])
 def test_a_link_that_closes_a_circle_is_refused(world: World, relation: str) -> None:
-    place(world, (LESSON, "one", ""), (OTHER, "two", f"{relation} {LESSON}"), (THIRD, "three", f"{relation} {OTHER}"))
+    place(
+        world,
+        (LESSON, "one", ""),
+        (OTHER, "two", f"{relation} {LESSON}"),
+        (THIRD, "three", f"{relation} {OTHER}"),
+    )
     before = world.commits()
     with pytest.raises(Conflict, match="circle"):
         editing.link(world.library, LESSON, THIRD, relation)
@@ -119,11 +135,17 @@ def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
 
 
 def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: World) -> None:
-    old = world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
-    new = world.add("PUT again", when="updating a jira workflow", dont="GET it first", because="PATCH is there")
+    old = world.add(
+        "PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it"
+    )
+    new = world.add(
+        "PUT again", when="updating a jira workflow", dont="GET it first", because="PATCH is there"
+    )
     (note,) = new.notes
     assert note.startswith(f"[{old.handle}] says the opposite for the same case")
-    assert note.endswith(f"ai-lessons contribute link {new.handle} {old.handle} --relation contradicts")
+    assert note.endswith(
+        f"ai-lessons contribute link {new.handle} {old.handle} --relation contradicts"
+    )
     assert entries.related(world.library, new.id) == ()
 
 
@@ -134,13 +156,20 @@ def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: 
         ("updating a Jira workflow", None, "ask anybody for permission"),
     ],
 )  # fmt: skip
-def test_another_case_or_another_action_brings_none(world: World, when: str, do: str | None, dont: str | None) -> None:
+def test_another_case_or_another_action_brings_none(
+    world: World, when: str, do: str | None, dont: str | None
+) -> None:
     world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
     assert world.add("PUT again", when=when, do=do, dont=dont, because="it is so").notes == ()
 
 
 def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
-    place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
+    place(
+        world,
+        (LESSON, "one", ""),
+        (OTHER, "two", f"supersedes {LESSON}"),
+        (THIRD, "three", f"supersedes {OTHER}"),
+    )
     assert titles(world) == ["three"]
     found = context(world)
     assert [summary.id for summary in found.lessons] == [THIRD]
@@ -156,9 +185,16 @@ def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
 
 
 def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:
-    place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
+    place(
+        world,
+        (LESSON, "one", f"related_to {OTHER}"),
+        (OTHER, "two", ""),
+        (THIRD, "three", f"contradicts {LESSON}"),
+    )
     assert link_effects.graph(world.library).clusters == ()
     assert health.stats(world.library).clusters == ()
     editing.link(world.library, THIRD, OTHER, "related_to")
-    assert [set(one) for one in link_effects.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
+    assert [set(one) for one in link_effects.graph(world.library).clusters] == [
+        {LESSON, OTHER, THIRD}
+    ]
     assert health.stats(world.library).clusters == (3,)

@@ -14,7 +14,9 @@ from real_world import Git, put_file
 
 
 def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:
-    world.committed(f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more), message=f"lesson {entry_id}")
+    world.committed(
+        f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more), message=f"lesson {entry_id}"
+    )
 
 
 def found(world: World) -> list[tuple[str, str, str]]:
@@ -34,7 +36,8 @@ def later(world: World, day: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "due"), [("2026-11-20", True), ("2026-11-21", True), ("2026-11-22", False), ("soon", False)]
+    ("day", "due"),
+    [("2026-11-20", True), ("2026-11-21", True), ("2026-11-22", False), ("soon", False)],
 )
 def test_a_day_of_review_that_has_come_is_named(world: World, day: str, due: bool) -> None:
     place(world, review_by=day)
@@ -65,15 +68,31 @@ def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World
 SAID = "Seen twice on the staging cluster, after the limit for open files was raised.\n"
 
 
-def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_superseded(world: World) -> None:
+def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_superseded(
+    world: World,
+) -> None:
     place(world, title="Raise the limit first", body=SAID)
     place(world, OTHER, title="First raise the limits", body=SAID, project="shop")
-    place(world, SCRIPT, title="Raise the limit of memory", body="Nothing else helped when the kernel ran out of it.\n")
+    place(
+        world,
+        SCRIPT,
+        title="Raise the limit of memory",
+        body="Nothing else helped when the kernel ran out of it.\n",
+    )
     handle = f"L-{LESSON[-6:]}"
-    assert found(world) == [(OTHER, "repeats", f"close to {handle} 'Raise the limit first', 1.00: update it?")]
+    assert found(world) == [
+        (OTHER, "repeats", f"close to {handle} 'Raise the limit first', 1.00: update it?")
+    ]
     editing.keep(world.library, OTHER)
     assert found(world) == []
-    place(world, OTHER, title="First raise the limits", body=SAID, links=f"\n  - supersedes: {LESSON}", project="shop")
+    place(
+        world,
+        OTHER,
+        title="First raise the limits",
+        body=SAID,
+        links=f"\n  - supersedes: {LESSON}",
+        project="shop",
+    )
     assert found(world) == []
 
 
@@ -99,7 +118,10 @@ def test_a_lesson_that_was_shown_often_and_never_helped_is_named(world: World) -
 def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
     script = "#!/bin/sh\nexit 1\n"
     world.write("global/scripts/unversioned/run.sh", script)
-    world.committed("global/scripts/unversioned/run.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n")
+    world.committed(
+        "global/scripts/unversioned/run.sh.md",
+        f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n",
+    )
     happened(world, SCRIPT, SCRIPT_OK, SCRIPT_FAILED, SCRIPT_FAILED)
     assert found(world) == []
     later(world, "2026-11-23")
@@ -125,7 +147,9 @@ def code(git: Git, top: Path, *files: str) -> Path:
 GLOBS = '\n  - "src/**/*.py"\n  - "old/**"'
 
 
-def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(world: World, git: Git, tmp_path: Path) -> None:
+def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(
+    world: World, git: Git, tmp_path: Path
+) -> None:
     place(world, project="web-app", applies_to=GLOBS)
     top = code(git, tmp_path / "Web_App", "src/a.py", "docs/old.md")
     elsewhere = code(git, tmp_path / "other", "a.py")
@@ -140,26 +164,40 @@ def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(world: Wor
     assert found(world) == []
     (top / ".gitignore").write_text("old/\n")
     assert len(found(world)) == 1
-    git(elsewhere, "remote", "add", "origin", "https://example.org/team/web-app.git")  # called so by its remote
+    git(
+        elsewhere, "remote", "add", "origin", "https://example.org/team/web-app.git"
+    )  # called so by its remote
     world.options = world.options._replace(cwd=elsewhere)
     later(world, "2026-11-21")
-    assert [detail.partition(" names ")[2] for _, _, detail in found(world)] == ["no file of other"] * 2
+    assert [detail.partition(" names ")[2] for _, _, detail in found(world)] == [
+        "no file of other"
+    ] * 2
 
 
-def test_knowledge_inside_of_code_is_about_that_code(git: Git, tmp_path: Path, world: World) -> None:
+def test_knowledge_inside_of_code_is_about_that_code(
+    git: Git, tmp_path: Path, world: World
+) -> None:
     top = code(git, tmp_path / "shop", "src/a.py", ".ai/reference/.ai-lessons/config.yaml")
     inner = World(top / ".ai/reference", git, world.options)
-    inner.write(f"jira/lessons/{LESSON}.md", lesson(LESSON, applies_to='\n  - "*.py"\n  - "lessons/"\n  - "*.md"'))
+    inner.write(
+        f"jira/lessons/{LESSON}.md",
+        lesson(LESSON, applies_to='\n  - "*.py"\n  - "lessons/"\n  - "*.md"'),
+    )
     try:
-        assert [detail for _, _, detail in found(inner)] == [
-            "applies_to lessons/ names no file of shop",
-            "applies_to *.md names no file of shop",  # files of the knowledge itself are not what it is about
-        ]
+        assert (
+            [detail for _, _, detail in found(inner)]
+            == [
+                "applies_to lessons/ names no file of shop",
+                "applies_to *.md names no file of shop",  # files of the knowledge itself are not what it is about
+            ]
+        )
     finally:
         inner.close()
 
 
-def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(world: World, tmp_path: Path) -> None:
+def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(
+    world: World, tmp_path: Path
+) -> None:
     source = put_file(tmp_path / "notes" / "api.md", "# Api\n\nOne.\n")
     doc = world.bring(source, kind=Kind.DOC).written[0]
     assert found(world) == []
@@ -167,7 +205,11 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
     assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
     (stale,) = health.stale(world.library.primary)
-    assert (stale.handle, stale.path, f"refresh {doc.handle}" in stale.reason) == (doc.handle, told, True)
+    assert (stale.handle, stale.path, f"refresh {doc.handle}" in stale.reason) == (
+        doc.handle,
+        told,
+        True,
+    )
     resources.refresh(world.library, [doc.id])
     assert found(world) == []
     source.unlink()
@@ -176,12 +218,17 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     assert found(world) == []  # another machine
 
 
-def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World, tmp_path: Path) -> None:
+def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(
+    world: World, tmp_path: Path
+) -> None:
     place(world, review_by="2026-10-01")
     path = f"global/lessons/{LESSON}.md"
     assert health.validate(world.library).problems == ()
     (problem,) = health.validate(world.library, content=True).problems
-    assert (problem.path, problem.message) == (path, "to be reviewed: it was to be reviewed by 2026-10-01")
+    assert (problem.path, problem.message) == (
+        path,
+        "to be reviewed: it was to be reviewed by 2026-10-01",
+    )
     assert health.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
     assert health.validate(world.library, ["web"], content=True).problems == ()
@@ -207,12 +254,20 @@ def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) ->
     assert found(world) == []
 
 
-def test_what_an_agent_wrote_from_what_a_person_said_is_shown_with_the_quote_until_it_is_kept(world: World) -> None:
+def test_what_an_agent_wrote_from_what_a_person_said_is_shown_with_the_quote_until_it_is_kept(
+    world: World,
+) -> None:
     said = "from now on round the sum, because the totals differ by a cent"
     for who, wrote in (("ai", True), ("user", False)):
-        draft = LessonDraft(f"Round the sum ({who})", f"> {said}\n> (2026-11-28, session s)\n\nOnce.", origin=who)
+        draft = LessonDraft(
+            f"Round the sum ({who})", f"> {said}\n> (2026-11-28, session s)\n\nOnce.", origin=who
+        )
         made = editing.add_lesson(world.library, draft)
-        rows = [detail for entry, reason, detail in found(world) if (entry, reason) == (made.id, "quoted")]
+        rows = [
+            detail
+            for entry, reason, detail in found(world)
+            if (entry, reason) == (made.id, "quoted")
+        ]
         assert rows == ([f'an agent wrote it from what a person said: "{said}"'] if wrote else [])
         editing.keep(world.fresh(), made.id)
         assert "quoted" not in {reason for _, reason, _ in found(world)}

@@ -24,7 +24,13 @@ IDS = [f"01JD3Z8QK5W7M2X9V4T68F3K{n:02}" for n in range(10, 30)]
 
 def text_of(number: int, check: dict[str, Any]) -> str:
     stated = {key: value for key, value in (PRINT | check).items() if value is not None}
-    fields = {"id": IDS[number], "kind": "rule", "title": f"Rule {number}", "rationale": "R", "check": stated}
+    fields = {
+        "id": IDS[number],
+        "kind": "rule",
+        "title": f"Rule {number}",
+        "rationale": "R",
+        "check": stated,
+    }
     return render(fields, "")
 
 
@@ -65,7 +71,12 @@ def test_rules_in_force_name_the_lines_that_break_them(world: World, code: Path)
     report = look(world)
     assert places(report) == ["src/a.py:2"]
     (finding,) = report.findings
-    assert (finding.id, finding.level, finding.message, finding.text) == (rule_id, "warning", "Rule 0", "print(x)")
+    assert (finding.id, finding.level, finding.message, finding.text) == (
+        rule_id,
+        "warning",
+        "Rule 0",
+        "print(x)",
+    )
     assert (report.broken, report.rules, report.files) == (True, 1, 3)
 
 
@@ -88,7 +99,9 @@ def test_rules_of_another_project_do_not_look(world: World, code: Path) -> None:
 def test_paths_narrow_what_is_looked_at(world: World, code: Path) -> None:
     rule(world, files=["*.py", "*.txt"])
     assert places(look(world, "src/b.txt")) == ["src/b.txt:1"]
-    assert places(look(world, "src", "build/c.py")) == ["src/a.py:2", "src/b.txt:1"], "git ignores build"
+    assert places(look(world, "src", "build/c.py")) == ["src/a.py:2", "src/b.txt:1"], (
+        "git ignores build"
+    )
     world.options = world.options._replace(cwd=code / "src")
     assert places(look(world, "a.py")) == ["src/a.py:2"]
     with pytest.raises(NotFound):
@@ -101,12 +114,17 @@ UNSEEN = {
     "binary": (b"print(1)\0\xff\n" * 9, "binary"),
     "large": (b"print(1)\n" * 200_000, "more than 1 MiB, 1.8 MB"),
     "large and binary": (b"\0\xff" * 600_000, "binary, 1.2 MB"),
-    "in LFS": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "its content is in Git LFS"),
+    "in LFS": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        "its content is in Git LFS",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", UNSEEN)
-def test_a_file_that_cannot_be_looked_at_is_a_finding(world: World, code: Path, git: Git, name: str) -> None:
+def test_a_file_that_cannot_be_looked_at_is_a_finding(
+    world: World, code: Path, git: Git, name: str
+) -> None:
     rule(world)
     (code / "src/a.py").unlink()
     commit_all(git, code, "clean")
@@ -116,14 +134,20 @@ def test_a_file_that_cannot_be_looked_at_is_a_finding(world: World, code: Path, 
     (report, since) = look(world), look(world, since="HEAD")
     for each in (report, since, look(world, "odd.py")):
         (finding,) = each.findings
-        assert (finding.path, finding.id, finding.message) == ("odd.py", "", f"not looked at: {why}")
+        assert (finding.path, finding.id, finding.message) == (
+            "odd.py",
+            "",
+            f"not looked at: {why}",
+        )
         assert each.broken
     assert report.files == 3
     assert look(world, baseline="known.json", write_baseline=True).in_baseline == 1
     assert look(world, baseline="known.json").findings == ()
 
 
-def test_a_rule_for_all_files_asks_for_no_pictures(world: World, code: Path, tmp_path: Path) -> None:
+def test_a_rule_for_all_files_asks_for_no_pictures(
+    world: World, code: Path, tmp_path: Path
+) -> None:
     rule(world, files=None, enforce="deny")
     put_file(code / "src/a.py", "x = 1\n")
     put_file(code / "src/b.txt", "x = 1\n")
@@ -152,7 +176,9 @@ def test_a_zero_byte_hides_no_line(world: World, code: Path) -> None:
     assert places(look(world)) == places(look(world, since="HEAD")) == ["src/a.py:1", "src/a.py:3"]
 
 
-def test_a_link_is_looked_at_by_its_name_inside_of_the_project(world: World, code: Path, tmp_path: Path) -> None:
+def test_a_link_is_looked_at_by_its_name_inside_of_the_project(
+    world: World, code: Path, tmp_path: Path
+) -> None:
     rule(world)
     put_file(tmp_path / "secret.py", "print(1)\n")
     (code / "out.py").symlink_to(tmp_path / "secret.py")
@@ -173,7 +199,9 @@ def test_a_line_behind_many_allowed_ones_is_found(world: World, code: Path) -> N
     assert (places(report), report.allowed) == (["src/a.py:1501"], 1_500)
     put_file(code / "src/a.py", "print(1)\n" * 1_500)
     report = look(world)
-    assert report.findings[-1].message.endswith(f"was not checked to the end: {len(report.findings) - 1:,} findings")
+    assert report.findings[-1].message.endswith(
+        f"was not checked to the end: {len(report.findings) - 1:,} findings"
+    )
 
 
 def test_files_that_are_not_checked_out_are_named(world: World, code: Path, git: Git) -> None:
@@ -185,8 +213,14 @@ def test_files_that_are_not_checked_out_are_named(world: World, code: Path, git:
     git(code, "sparse-checkout", "set", "src")
     assert not (code / "lib").exists()
     messages = {finding.path: finding.message for finding in look(world).findings}
-    assert messages == {"src/a.py": "Rule 0", "lib/a.py": "not looked at: not checked out, like 1 others"}
-    assert {finding.path for finding in look(world, since="base").findings} == {"lib/a.py", "lib/b.py"}
+    assert messages == {
+        "src/a.py": "Rule 0",
+        "lib/a.py": "not looked at: not checked out, like 1 others",
+    }
+    assert {finding.path for finding in look(world, since="base").findings} == {
+        "lib/a.py",
+        "lib/b.py",
+    }
     assert places(look(world, "src")) == ["src/a.py:2"]
 
 
@@ -196,17 +230,30 @@ def nested(world: World, code: Path, git: Git, tmp_path: Path) -> Path:
     put_file(tmp_path / "lib/a.py", "x = 1\n")
     git(tmp_path / "lib", "init", "-q")
     commit_all(git, tmp_path / "lib", "first")
-    git(code, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "lib"), "vendor/lib")
+    git(
+        code,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        str(tmp_path / "lib"),
+        "vendor/lib",
+    )
     put_file(code / "src/a.py", "x = 1\n")
     commit_all(git, code, "with a submodule")
     return code / "vendor/lib"
 
 
-def test_a_submodule_is_looked_into_or_named(world: World, code: Path, git: Git, nested: Path) -> None:
+def test_a_submodule_is_looked_into_or_named(
+    world: World, code: Path, git: Git, nested: Path
+) -> None:
     rule(world)
     assert look(world).findings == look(world, since="HEAD").findings == ()
     put_file(nested / "a.py", "x = 1\nprint(1)\n")
-    assert places(look(world, since="HEAD")) == places(look(world)) == ["vendor/lib/a.py:2"], "not committed there"
+    assert places(look(world, since="HEAD")) == places(look(world)) == ["vendor/lib/a.py:2"], (
+        "not committed there"
+    )
     commit_all(git, nested, "break it")
     commit_all(git, code, "take it")
     assert places(look(world)) == ["vendor/lib/a.py:2"]
@@ -217,7 +264,10 @@ def test_a_submodule_is_looked_into_or_named(world: World, code: Path, git: Git,
     git(code, "submodule", "deinit", "-q", "-f", "vendor/lib")
     for report in (look(world), look(world, since="HEAD~"), look(world, "vendor")):
         (finding,) = report.findings
-        assert (finding.path, finding.message) == ("vendor/lib", "not looked at: a submodule that is not here")
+        assert (finding.path, finding.message) == (
+            "vendor/lib",
+            "not looked at: a submodule that is not here",
+        )
     assert look(world, "src").findings == ()
 
 
@@ -240,7 +290,9 @@ def test_a_line_that_moved_breaks_no_rule(world: World, code: Path, git: Git) ->
     git(code, "branch", "base")
     git(code, "mv", "src/a.py", "moved.py")
     commit_all(git, code, "move")
-    assert look(world, since="base").findings == look(world, "moved.py", since="base").findings == ()
+    assert (
+        look(world, since="base").findings == look(world, "moved.py", since="base").findings == ()
+    )
     put_file(code / "moved.py", f"{text}print(2)\n")
     assert places(look(world, since="base")) == ["moved.py:22"]
     commit_all(git, code, "and change")
@@ -253,7 +305,9 @@ def test_a_line_that_moved_breaks_no_rule(world: World, code: Path, git: Git) ->
     assert places(look(world, since="HEAD")) == ["deep/moved.py:23"]
 
 
-def test_a_line_taken_away_from_a_statement_is_a_change_of_it(world: World, code: Path, git: Git) -> None:
+def test_a_line_taken_away_from_a_statement_is_a_change_of_it(
+    world: World, code: Path, git: Git
+) -> None:
     rule(world, regex=r"get\(", unless="timeout=", bad="get(1)", good="get(\n  1,\n  timeout=2,\n)")
     put_file(code / "src/a.py", "get(\n  1,\n  timeout=2,\n)\nget(3)\n")
     commit_all(git, code, "kept")
@@ -294,7 +348,9 @@ def test_the_entries_that_hold_rules_are_no_code(world: World) -> None:
     assert places(look(world)) == ["tool.py:1"]
 
 
-def test_since_a_commit_only_changed_lines_are_looked_at(world: World, code: Path, git: Git) -> None:
+def test_since_a_commit_only_changed_lines_are_looked_at(
+    world: World, code: Path, git: Git
+) -> None:
     rule(world)
     git(code, "branch", "base")
     put_file(code / "src/a.py", "x = 1\nprint(x)\nprint(2)\n")
@@ -317,7 +373,12 @@ def test_since_a_commit_only_changed_lines_are_looked_at(world: World, code: Pat
 
 def test_settings_of_git_change_nothing_in_what_changed(world: World, code: Path, git: Git) -> None:
     rule(world)
-    for key, value in (("noprefix", "true"), ("external", "false"), ("mnemonicPrefix", "true"), ("renames", "copies")):
+    for key, value in (
+        ("noprefix", "true"),
+        ("external", "false"),
+        ("mnemonicPrefix", "true"),
+        ("renames", "copies"),
+    ):
         git(code, "config", f"diff.{key}", value)
     git(code, "config", "color.ui", "always")
     git(code, "mv", "src/a.py", "src/moved.py")
@@ -393,25 +454,39 @@ def broken(world: World, code: Path, *edits: tuple[str, str, str]) -> list[Broke
 
 
 def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:
-    return [(rule.summary.title, int(rule.why.rpartition(" ")[2])) for rule in broken(world, code, *edits)]
+    return [
+        (rule.summary.title, int(rule.why.rpartition(" ")[2]))
+        for rule in broken(world, code, *edits)
+    ]
 
 
 def decided(world: World, code: Path, *edits: tuple[str, str, str]) -> dict[str, str]:
-    return {rule.why.replace(rule.summary.handle, "R"): rule.enforce for rule in broken(world, code, *edits)}
+    return {
+        rule.why.replace(rule.summary.handle, "R"): rule.enforce
+        for rule in broken(world, code, *edits)
+    }
 
 
 def test_an_edit_is_looked_at_as_the_file_will_be(world: World, code: Path) -> None:
     rule_id = rule(world)
-    assert breaks(world, code, ("src/a.py", "x = 1", "x = 2")) == [], "what was broken before is not this edit"
+    assert breaks(world, code, ("src/a.py", "x = 1", "x = 2")) == [], (
+        "what was broken before is not this edit"
+    )
     assert breaks(world, code, ("src/a.py", "x = 1", "x = 1\nprint(y)")) == [("Rule 0", 2)]
     assert breaks(world, code, ("src/a.py", "print(x)\n", "print(x)\ny = 2\n")) == []
-    assert breaks(world, code, ("src/a.py", "", "x = 1\nprint(x)\nz\nprint(z)\n")) == [("Rule 0", 4)]
+    assert breaks(world, code, ("src/a.py", "", "x = 1\nprint(x)\nz\nprint(z)\n")) == [
+        ("Rule 0", 4)
+    ]
     assert breaks(world, code, ("src/new.py", "", "a\nprint(1)\n")) == [("Rule 0", 2)]
     assert breaks(world, code, ("src/b.txt", "", "print(1)\n")) == []
     two = ("src/a.py", "x = 1", "x = 3"), ("src/a.py", "print(x)", "if x:\n    print(x, x)")
     assert breaks(world, code, *two) == [("Rule 0", 3)]
-    assert breaks(world, code, ("src/a.py", "not there", "a\nprint(9)")) == [("Rule 0", 2)], "it does not fit the file"
-    assert breaks(world, code, ("src/a.py", "gone", "print(x)")) == [("Rule 0", 2)], "it is made already"
+    assert breaks(world, code, ("src/a.py", "not there", "a\nprint(9)")) == [("Rule 0", 2)], (
+        "it does not fit the file"
+    )
+    assert breaks(world, code, ("src/a.py", "gone", "print(x)")) == [("Rule 0", 2)], (
+        "it is made already"
+    )
     comment = f"# ai-lessons: allow R-{rule_id[-6:]} because it is shown"
     assert breaks(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == []
 
@@ -424,7 +499,9 @@ def test_an_edit_does_not_free_itself_of_a_rule_that_is_enforced(
     comment = f"# ai-lessons: allow R-{rule_id[-6:]} because I say so"
     itself = "this edit allows itself at line 1 to break R"
     assert decided(world, code, ("src/a.py", "x = 1", f"print(1)  {comment}")) == {itself: asked}
-    assert decided(world, code, ("src/a.py", "x = 1", comment)) == {itself: asked}, "for the edit after this one"
+    assert decided(world, code, ("src/a.py", "x = 1", comment)) == {itself: asked}, (
+        "for the edit after this one"
+    )
     both = ("src/a.py", "x = 1", f"print(1)  {comment}\nprint(2)")
     assert decided(world, code, both) == {"this edit breaks R at line 2": enforce}
     put_file(code / "src/a.py", f"print(1)  {comment}\nx = 2\n")
@@ -435,7 +512,9 @@ def test_an_edit_does_not_free_itself_of_a_rule_that_is_enforced(
     large = ("src/new.py", "", "print(1)\n" + "#" * (1 << 20))
     assert decided(world, code, large) == {"R could not look at this edit: more than 1 MiB": asked}
     (code / "link.txt").symlink_to("src/a.py")
-    assert decided(world, code, ("link.txt", "x = 2", "print(2)")) == {"this edit breaks R at line 2": enforce}
+    assert decided(world, code, ("link.txt", "x = 2", "print(2)")) == {
+        "this edit breaks R at line 2": enforce
+    }
 
 
 def test_a_file_that_is_renamed_into_the_scope_of_a_rule_is_new_to_that_rule_alone(
@@ -445,12 +524,16 @@ def test_a_file_that_is_renamed_into_the_scope_of_a_rule_is_new_to_that_rule_alo
     rule(world, 1)
     (code / "lib").mkdir()
     git(code, "mv", "src/a.py", "lib/a.py")
-    assert [(f.path, f.line, f.message) for f in look(world, since="HEAD").findings] == [("lib/a.py", 2, "Rule 0")]
+    assert [(f.path, f.line, f.message) for f in look(world, since="HEAD").findings] == [
+        ("lib/a.py", 2, "Rule 0")
+    ]
     git(code, "mv", "lib/a.py", "src/c.py")
     assert places(look(world, since="HEAD")) == []
     git(code, "reset", "-q", "--hard")
     (code / "src/a.py").rename(code / "lib/new.py")
-    assert places(look(world, since="HEAD")) == ["lib/new.py:2"], "git does not know yet that it was renamed"
+    assert places(look(world, since="HEAD")) == ["lib/new.py:2"], (
+        "git does not know yet that it was renamed"
+    )
 
 
 def test_a_known_finding_that_was_mended_hides_no_other_one_and_code_that_moves_stays_known(
@@ -472,18 +555,30 @@ def test_a_known_finding_that_was_mended_hides_no_other_one_and_code_that_moves_
     assert places(written(mended)) == []
     assert places(written([*mended[:29], "print(1)", *mended[30:]])) == ["src/a.py:30"]
     assert places(written([*rows[:8], "other", *rows[9:]])) == [], "one of its neighbours changed"
-    assert places(written([*rows[:8], "other", rows[9], "another", *rows[11:]])) == [], "both are gone"
+    assert places(written([*rows[:8], "other", rows[9], "another", *rows[11:]])) == [], (
+        "both are gone"
+    )
     old = json.loads((code / "known.json").read_text())
     for row in old["findings"]:
         del row["near"]
     put_file(code / "known.json", json.dumps(old))
-    assert places(written([*mended[:29], "print(1)", *mended[30:]])) == [], "one of an older program counts"
+    assert places(written([*mended[:29], "print(1)", *mended[30:]])) == [], (
+        "one of an older program counts"
+    )
 
 
-def test_a_link_to_a_file_or_folder_has_the_rules_of_what_it_leads_to(world: World, code: Path) -> None:
+def test_a_link_to_a_file_or_folder_has_the_rules_of_what_it_leads_to(
+    world: World, code: Path
+) -> None:
     rule(world, files=["src/**"], enforce="deny")
     lesson = "01JD3Z8QK5W7M2X9V4T68F3K99"
-    fields = {"id": lesson, "kind": "lesson", "title": "Of src", "applies_to": ["src/**"], "confidence": "high"}
+    fields = {
+        "id": lesson,
+        "kind": "lesson",
+        "title": "Of src",
+        "applies_to": ["src/**"],
+        "confidence": "high",
+    }
     world.committed("global/lessons/2026-11/l.md", render(fields, "Seen."))
     (code / "link").symlink_to("src")
     (code / "one.py").symlink_to("src/a.py")

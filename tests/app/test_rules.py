@@ -21,7 +21,9 @@ def world(world: World) -> World:
     return world
 
 
-def suggest(world: World, title: str = "GET before PUT", rationale: str = "PUT replaces all", **more: Any) -> Suggested:
+def suggest(
+    world: World, title: str = "GET before PUT", rationale: str = "PUT replaces all", **more: Any
+) -> Suggested:
     return proposals.suggest_rule(world.fresh(**AGENT), RuleDraft(title, rationale, **more))
 
 
@@ -32,7 +34,11 @@ def approved(world: World, title: str = "GET before PUT", **more: Any) -> Sugges
 
 
 def rules(world: World) -> list[str]:
-    return [summary.title for summary in entries.list_entries(world.fresh()).entries if summary.kind == "rule"]
+    return [
+        summary.title
+        for summary in entries.list_entries(world.fresh()).entries
+        if summary.kind == "rule"
+    ]
 
 
 def test_stats_tell_how_long_an_approval_took(world: World) -> None:
@@ -103,7 +109,10 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     done = review.approve_rule(world.fresh(), made.handle)
     assert not (world.root / made.path).exists()
     assert rules(world) == []
-    assert world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve rule: GET before PUT (removal)"
+    assert (
+        world.git(world.root, "log", "-1", "--format=%s", done.commit)
+        == "Approve rule: GET before PUT (removal)"
+    )
     assert world.status() == ""
 
 
@@ -125,7 +134,9 @@ def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
     one = approved(world, "Send the whole workflow with PUT")
     two = suggest(world, "Send whole workflows with every PUT", "other words")
     (warning,) = two.warnings
-    assert warning.startswith(f"close to {one.handle} 'Send the whole workflow with PUT' (in force), ")
+    assert warning.startswith(
+        f"close to {one.handle} 'Send the whole workflow with PUT' (in force), "
+    )
     three = suggest(world, "PUT: send the whole workflow", "words")
     assert len(three.warnings) == 2
     pending = {p.id: p for p in review.pending_rules(world.fresh())}
@@ -141,15 +152,21 @@ def test_contradictions_by_link_are_named(world: World) -> None:
     assert waiting.conflicts == two.warnings
 
 
-def test_an_edit_of_a_proposal_is_a_second_commit_and_what_is_decided_about_is_what_was_shown(world: World) -> None:
+def test_an_edit_of_a_proposal_is_a_second_commit_and_what_is_decided_about_is_what_was_shown(
+    world: World,
+) -> None:
     made = suggest(world)
-    done = review.edit_proposal(world.fresh(), made.handle, lambda text, _: text.replace("GET before PUT", "GET first"))
+    done = review.edit_proposal(
+        world.fresh(), made.handle, lambda text, _: text.replace("GET before PUT", "GET first")
+    )
     assert done is not None
     assert (done.title, done.branch) == ("GET first", made.branch)
     assert world.git(world.root, "rev-parse", f"{made.branch}~1") == made.commit
     assert review.edit_proposal(world.fresh(), made.handle, lambda text, _: text) is None
     with pytest.raises(InvalidEntry):
-        review.edit_proposal(world.fresh(), made.handle, lambda text, _: text.replace("rationale", "x"))
+        review.edit_proposal(
+            world.fresh(), made.handle, lambda text, _: text.replace("rationale", "x")
+        )
     for decide in (review.approve_rule, review.reject_rule):
         with pytest.raises(Conflict, match="changed while you read it"):
             decide(world.fresh(), made.handle, expect=made.commit)
@@ -169,7 +186,10 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     assert world.status() == "M  global/lessons/one.md"
     assert world.read(made.path) == text
     assert not (world.root / "global/rules/by-hand.md").exists()
-    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {edit.branch: "edit", new.branch: "new"}
+    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {
+        edit.branch: "edit",
+        new.branch: "new",
+    }
     shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
     assert f"\nid: {new.id}\n" in shown
     review.approve_rule(world.fresh(), edit.branch)
@@ -178,7 +198,9 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     assert proposals.propose(world.fresh()) == ()
 
 
-def test_an_edit_that_breaks_the_format_or_takes_an_id_is_neither_proposed_nor_lost(world: World) -> None:
+def test_an_edit_that_breaks_the_format_or_takes_an_id_is_neither_proposed_nor_lost(
+    world: World,
+) -> None:
     one, two = approved(world, "First thing"), approved(world, "Second matter")
     text = world.read(one.path)
     copy = world.write("global/rules/copy.md", text + "Changed copy.\n")
@@ -192,10 +214,15 @@ def test_an_edit_that_breaks_the_format_or_takes_an_id_is_neither_proposed_nor_l
     assert len(world.status().splitlines()) == 2
     assert review.pending_rules(world.fresh()) == ()
     world.git(world.root, "checkout", "-q", "--", two.path)
-    with failing("ai_lessons.approval.decisions.put_back", Conflict("busy")), pytest.raises(Conflict):
+    with (
+        failing("ai_lessons.approval.decisions.put_back", Conflict("busy")),
+        pytest.raises(Conflict),
+    ):
         proposals.propose(world.fresh(cwd=world.root))
     (done,) = proposals.propose(world.fresh(cwd=world.root))
-    assert [p.branch for p in review.pending_rules(world.fresh())] == [done.branch], "a second try does not do it twice"
+    assert [p.branch for p in review.pending_rules(world.fresh())] == [done.branch], (
+        "a second try does not do it twice"
+    )
     assert world.status() == ""
 
 
@@ -203,7 +230,9 @@ def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: 
     made = approved(world)
     wrong = f"links:\n  - has_script: {LESSON}\n---\n"
     world.write(made.path, world.read(made.path).replace("\n---\n", f"\n{wrong}"))
-    with pytest.raises(UsageError, match="has_script leads from any entry to a script, not from a rule to a lesson"):
+    with pytest.raises(
+        UsageError, match="has_script leads from any entry to a script, not from a rule to a lesson"
+    ):
         proposals.propose(world.fresh(cwd=world.root))
     world.git(world.root, "switch", "-qc", f"rules/{made.handle}-edit")
     world.commit("by hand")

@@ -97,7 +97,9 @@ INPUTS: list[Callable[[Desk], None]] = [
 
 
 @pytest.mark.parametrize("change", INPUTS, ids=[change.__name__ for change in INPUTS])
-def test_whatever_verdicts_are_made_from_changes_the_state(desk: Desk, change: Callable[[Desk], None]) -> None:
+def test_whatever_verdicts_are_made_from_changes_the_state(
+    desk: Desk, change: Callable[[Desk], None]
+) -> None:
     before = desk.state()
     assert desk.state() == before
     change(desk)
@@ -122,7 +124,9 @@ def test_the_acknowledged_forge_is_followed_where_its_remote_was_renamed(desk: D
         assert library.primary.rules.state() != before
 
 
-def test_without_time_to_judge_the_last_known_rules_are_served_and_a_note_says_so(desk: Desk) -> None:
+def test_without_time_to_judge_the_last_known_rules_are_served_and_a_note_says_so(
+    desk: Desk,
+) -> None:
     with Library(desk.clone.root, desk.options()) as library:
         library.primary.current()
     desk.clone.other_work()

@@ -21,7 +21,9 @@ def script(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
     return world.bring(tmp_path / "go.sh", kind=Kind.SCRIPT, project="p").written[0].handle
 
 
-def test_arguments_exit_code_and_folder_go_through(world: World, script: str, tmp_path: Path) -> None:
+def test_arguments_exit_code_and_folder_go_through(
+    world: World, script: str, tmp_path: Path
+) -> None:
     assert running.run(world.library, script, ["a b", "*", "--flag"]) == 7
     assert (tmp_path / "out").read_text() == f"{tmp_path}|a b|*|--flag|"
     (tmp_path / "else").mkdir()
@@ -62,7 +64,10 @@ def test_trust_by_hand_is_for_the_content_and_survives_a_move(world: World) -> N
 def test_another_interpreter_is_another_thing_to_trust(world: World, script: str) -> None:
     entry = entries.show(world.library, script).entry
     side = f"{entry.path}.md"
-    world.write(side, world.read(side).replace("created:", f"interpreter: {sys.executable} -c exit(9)\ncreated:"))
+    world.write(
+        side,
+        world.read(side).replace("created:", f"interpreter: {sys.executable} -c exit(9)\ncreated:"),
+    )
     with pytest.raises(Refused):
         running.run(world.library, script, [])
 
@@ -123,17 +128,52 @@ LOADERS = [
     ("python3", "a.py", "import json\nprint('ours', json.dumps(1))\n", "json.py"),
     ("python3", "a.py", "import json\nprint('ours', json.dumps(1))\n", "re.py"),
     ("python3", "a.py", "import os\nprint('ours')\n", "sitecustomize.py"),
-    ("python3", "a.py", "try:\n    import helper\nexcept ImportError:\n    pass\nprint('ours')\n", "helper.py"),
-    ("sh", "a.sh", 'f="$(dirname "$0")/helper.sh"; [ -f "$f" ] && . "$f"; echo ours\n', "helper.sh"),
+    (
+        "python3",
+        "a.py",
+        "try:\n    import helper\nexcept ImportError:\n    pass\nprint('ours')\n",
+        "helper.py",
+    ),
+    (
+        "sh",
+        "a.sh",
+        'f="$(dirname "$0")/helper.sh"; [ -f "$f" ] && . "$f"; echo ours\n',
+        "helper.sh",
+    ),
     ("sh", "a.sh", "[ -f ./helper.sh ] && . ./helper.sh; echo ours\n", "helper.sh"),
-    ("bash", "a.bash", 'for f in "$(dirname "$0")"/*.sh; do [ -f "$f" ] && . "$f"; done; echo ours\n', "b.sh"),
+    (
+        "bash",
+        "a.bash",
+        'for f in "$(dirname "$0")"/*.sh; do [ -f "$f" ] && . "$f"; done; echo ours\n',
+        "b.sh",
+    ),
     ("bash", "a.bash", "for f in ./*.sh; do [ -f $f ] && . $f; done; echo ours\n", "b.sh"),
-    ("node", "a.js", "try { require('helper') } catch (e) {}\nconsole.log('ours')\n", "node_modules/helper/index.js"),
-    ("node", "a.js", "try { require('./helper') } catch (e) {}\nconsole.log('ours')\n", "helper.js"),
-    ("perl", "a.pl", "use FindBin; use lib $FindBin::Bin; eval { require Helper }; print 'ours';\n", "Helper.pm"),
+    (
+        "node",
+        "a.js",
+        "try { require('helper') } catch (e) {}\nconsole.log('ours')\n",
+        "node_modules/helper/index.js",
+    ),
+    (
+        "node",
+        "a.js",
+        "try { require('./helper') } catch (e) {}\nconsole.log('ours')\n",
+        "helper.js",
+    ),
+    (
+        "perl",
+        "a.pl",
+        "use FindBin; use lib $FindBin::Bin; eval { require Helper }; print 'ours';\n",
+        "Helper.pm",
+    ),
     ("perl", "a.pl", "use lib '.'; require Carp; print 'ours';\n", "Carp.pm"),
     ("perl", "a.pl", "use lib '.'; use POSIX; print 'ours';\n", "Fcntl.pm"),
-    ("ruby", "a.rb", "begin; require_relative 'helper'; rescue LoadError; end; puts 'ours'\n", "helper.rb"),
+    (
+        "ruby",
+        "a.rb",
+        "begin; require_relative 'helper'; rescue LoadError; end; puts 'ours'\n",
+        "helper.rb",
+    ),
 ]
 
 
@@ -159,13 +199,21 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
 
 
 def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: World) -> None:
-    world.write("p/scripts/v1/a.py", "import lib.helper, pathlib\nprint(lib.helper.X, pathlib.Path(__file__).parent)\n")
+    world.write(
+        "p/scripts/v1/a.py",
+        "import lib.helper, pathlib\nprint(lib.helper.X, pathlib.Path(__file__).parent)\n",
+    )
     world.write("p/scripts/v1/lib/__init__.py", "")
     helper = "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
     world.write("p/scripts/v1/lib/helper.py", helper)
     world.write("p/scripts/v1/lib/d.csv", "one,two")
     trusted = running.trust_script(world.library, "p/scripts/v1/a.py")
-    assert [path.rpartition("/v1/")[2] for path in trusted] == ["a.py", "lib/__init__.py", "lib/d.csv", "lib/helper.py"]
+    assert [path.rpartition("/v1/")[2] for path in trusted] == [
+        "a.py",
+        "lib/__init__.py",
+        "lib/d.csv",
+        "lib/helper.py",
+    ]
     ran = running.run_captured(world.library, "p/scripts/v1/a.py", [])
     words, place = ran.stdout.split()
     assert words == "one,two"
@@ -176,8 +224,12 @@ def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: Worl
 
 
 @pytest.mark.parametrize("beside", ["helper.py", "json.py"])
-def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(world: World, tmp_path: Path, beside: str) -> None:
-    (tmp_path / "far.py").write_text("import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n")
+def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(
+    world: World, tmp_path: Path, beside: str
+) -> None:
+    (tmp_path / "far.py").write_text(
+        "import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n"
+    )
     made = world.bring(tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
     assert running.run(world.library, made.id, []) == 0
     (tmp_path / beside).write_text("raise SystemExit(9)\n")
@@ -208,13 +260,25 @@ def test_a_script_reads_data_of_the_folder_in_which_it_is_run(world: World) -> N
     running.trust_script(world.library, "p/scripts/v1/a.sh")
     (world.root / "p/in").mkdir()
     world.write("p/in/data.txt", "ours")
-    assert running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout == "ours"
+    assert (
+        running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout
+        == "ours"
+    )
 
 
 def test_an_interpreter_is_no_file_that_a_pull_brings(world: World) -> None:
     world.write("p/scripts/v1/a.txt", "x\n")
-    for interpreter in ("./go", "p/scripts/v1/go", "sh p/scripts/v1/go", "env -S ./go", f"{world.root}/go"):
-        world.write("p/scripts/v1/a.txt.md", f"---\nkind: script\ntitle: a\ninterpreter: {interpreter}\n---\n")
+    for interpreter in (
+        "./go",
+        "p/scripts/v1/go",
+        "sh p/scripts/v1/go",
+        "env -S ./go",
+        f"{world.root}/go",
+    ):
+        world.write(
+            "p/scripts/v1/a.txt.md",
+            f"---\nkind: script\ntitle: a\ninterpreter: {interpreter}\n---\n",
+        )
         running.trust_script(world.library, "p/scripts/v1/a.txt")
         with pytest.raises(Refused, match="interpreter that a pull can bring"):
             running.run(world.library, "p/scripts/v1/a.txt", [], cwd=world.root)
@@ -224,10 +288,20 @@ def test_an_interpreter_is_no_file_that_a_pull_brings(world: World) -> None:
     ("variable", "value", "text", "beside"),
     [
         ("PATH", "{root}/p/bin:p/bin:", "ls >/dev/null; echo ours\n", "ls"),
-        ("PYTHONPATH", "p/bin:{root}/p/bin", "python3 -c 'import json; print(\"ours\")'\n", "json.py"),
+        (
+            "PYTHONPATH",
+            "p/bin:{root}/p/bin",
+            "python3 -c 'import json; print(\"ours\")'\n",
+            "json.py",
+        ),
         ("PERL5LIB", "{root}/p/bin", "perl -e 'require Carp; print \"ours\"'\n", "Carp.pm"),
         ("PERL5OPT", "-I./p/bin -MHelper", "perl -e 'print \"ours\"'\n", "Helper.pm"),
-        ("NODE_PATH", "{root}/p/bin", 'node -e \'try{require("h")}catch{};console.log("ours")\'\n', "h.js"),
+        (
+            "NODE_PATH",
+            "{root}/p/bin",
+            'node -e \'try{require("h")}catch{};console.log("ours")\'\n',
+            "h.js",
+        ),
         ("BASH_ENV", "{root}/p/bin/b.sh", "bash -c 'echo ours'\n", "b.sh"),
     ],
 )

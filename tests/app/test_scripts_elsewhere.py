@@ -21,7 +21,9 @@ def birds(tmp_path: Path) -> Path:
     return put_file(tmp_path / "t/count.sh", HERONS)
 
 
-def test_the_code_of_a_script_in_place_is_searched_and_shown_as_it_is_now(world: World, birds: Path) -> None:
+def test_the_code_of_a_script_in_place_is_searched_and_shown_as_it_is_now(
+    world: World, birds: Path
+) -> None:
     made = world.bring(birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
     assert world.found("heron_census") == ["Count birds"]
     shown = entries.show(world.library, made.id)
@@ -29,7 +31,11 @@ def test_the_code_of_a_script_in_place_is_searched_and_shown_as_it_is_now(world:
     birds.write_text(STORKS)
     assert world.found("stork_census") == ["Count birds"]
     shown = entries.show(world.library, made.id)
-    assert (shown.body, shown.code, shown.entry.snippet) == ("Count the storks.\n", STORKS, "Count the storks.")
+    assert (shown.body, shown.code, shown.entry.snippet) == (
+        "Count the storks.\n",
+        STORKS,
+        "Count the storks.",
+    )
     birds.unlink()
     assert entries.show(world.library, made.id).code == ""
     assert world.titles() == ["Count birds"]
@@ -42,7 +48,9 @@ def test_an_edit_of_the_same_length_in_the_same_moment_is_seen(world: World, bir
         assert world.found(word) == ["Count birds"]
 
 
-def test_what_a_person_wrote_about_a_script_in_place_stays_at_a_refresh(world: World, birds: Path) -> None:
+def test_what_a_person_wrote_about_a_script_in_place_stays_at_a_refresh(
+    world: World, birds: Path
+) -> None:
     made = world.bring(birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
     side = f"{made.path}.md"
     world.write(side, world.read(side) + "Needs a boat.\n")
@@ -64,7 +72,9 @@ def test_a_pulled_script_in_place_is_read_once_it_is_trusted(world: World, birds
     assert world.found("heron_census") == ["Count birds"]
 
 
-def test_what_is_shown_before_a_script_is_trusted_is_what_is_trusted(world: World, tmp_path: Path) -> None:
+def test_what_is_shown_before_a_script_is_trusted_is_what_is_trusted(
+    world: World, tmp_path: Path
+) -> None:
     put_file(tmp_path / "t/far.sh", '. "$(dirname "$0")/near.sh"\n')
     put_file(tmp_path / "t/near.sh", "exit 3\n")
     text = f"---\nid: {SCRIPT}\nkind: script\ntitle: far\npath: {tmp_path}/t/far.sh\n---\n"
@@ -90,14 +100,20 @@ def test_what_is_shown_before_a_script_is_trusted_is_what_is_trusted(world: Worl
     assert shown[1] == "--- near.sh\nexit 4\n"
 
 
-def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(world: World, birds: Path) -> None:
+def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
+    world: World, birds: Path
+) -> None:
     made = world.bring(birds, kind=Kind.SCRIPT).written[0]
     assert entries.show(world.library, made.id).notes == ()
     birds.write_text(STORKS)
     (stale,) = health.stale(world.library.primary)
     assert (stale.handle, stale.path) == (made.handle, str(birds))
-    assert any("changed since it was read" in note for note in entries.show(world.library, made.id).notes)
-    assert any("changed since it was read" in note for note in world.search("count.sh herons").notes)
+    assert any(
+        "changed since it was read" in note for note in entries.show(world.library, made.id).notes
+    )
+    assert any(
+        "changed since it was read" in note for note in world.search("count.sh herons").notes
+    )
     assert entries.show(world.library, made.id).code == HERONS, "the copy is what runs"
     assert resources.refresh(world.library, [made.id])[0].changed
     shown = entries.show(world.library, made.id)
@@ -107,13 +123,19 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(world: 
         running.run(world.library, made.id, [])
 
 
-def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(world: World, tmp_path: Path) -> None:
+def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(
+    world: World, tmp_path: Path
+) -> None:
     doc = world.bring(put_file(tmp_path / "guide.md", "# Guide\n\nOld.\n")).written[0]
-    (world.library.primary.store.state_dir / "trusted-sources.jsonl").unlink()  # as in the clone of somebody else
+    (
+        world.library.primary.store.state_dir / "trusted-sources.jsonl"
+    ).unlink()  # as in the clone of somebody else
     assert list(health.stale(world.library.primary)) == []
     (tmp_path / "guide.md").write_text("# Guide\n\nNew.\n")
     (stale,) = health.stale(world.library.primary)
     assert stale.handle == doc.handle
-    assert any("changed since it was read" in note for note in entries.show(world.library, doc.id).notes)
+    assert any(
+        "changed since it was read" in note for note in entries.show(world.library, doc.id).notes
+    )
     (tmp_path / "guide.md").unlink()
     assert list(health.stale(world.library.primary)) == [], "it may be on another machine"

@@ -69,7 +69,10 @@ def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:
         entry_id = f"01JD3Z8QK5W7M2X9V4T6AA{n:04d}"
         text = lesson(entry_id, f"phlogiston {n}", "phlogiston phlogiston\n", status="wrong")
         world.write(f"p/lessons/w{n}.md", text)
-    world.write("p/lessons/right.md", lesson(body="Oxygen, " + "not so much a matter of " * 20 + "phlogiston.\n"))
+    world.write(
+        "p/lessons/right.md",
+        lesson(body="Oxygen, " + "not so much a matter of " * 20 + "phlogiston.\n"),
+    )
     assert world.found("phlogiston") == ["PUT replaces the workflow"]
 
 
@@ -92,14 +95,18 @@ def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
     assert [hit.entry.title for hit in answer.docs] == ["Good"]
     assert any("2 files are left out" in note and "validate" in note for note in answer.notes)
     assert any("1 page is read as text" in note and "validate" in note for note in answer.notes)
-    assert entries.list_entries(world.library).notes == tuple(note for note in answer.notes if "validate" in note)
+    assert entries.list_entries(world.library).notes == tuple(
+        note for note in answer.notes if "validate" in note
+    )
     world.write(".ai-lessons/config.yaml", "search: [nonsense\n")
     answer = world.search("pomology")
     assert [hit.entry.title for hit in answer.docs] == ["Good"]
     assert any("config.yaml is invalid" in note for note in answer.notes)
 
 
-def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_goes_while_it_is_indexed_only_leaves(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in "ab":
         world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
     repo = world.library.primary
@@ -130,7 +137,9 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
     assert health.stats(library).entries == {"lesson": 1}
 
 
-def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
+def test_nothing_stored_and_nothing_near_are_told_apart(
+    world: World, embedder: CountingEmbedder
+) -> None:
     answer = world.search("pomology")
     assert "nothing is stored here yet" in answer.notes
     embedder.name = PINNED.name
@@ -143,14 +152,22 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
     far = "turbulent boundary layers about supersonic aerofoils"
     answer = world.search(far)
     assert answer.weak
-    assert [len(answer.docs), len(world.search(far, limit=10).docs)] == [3, 4]  # who states a limit gets as many
+    assert [len(answer.docs), len(world.search(far, limit=10).docs)] == [
+        3,
+        4,
+    ]  # who states a limit gets as many
     assert any(note.startswith("nothing near; the nearest is D-") for note in answer.notes)
-    assert "none of the 4 entries stored here matches" in world.search("pomology", project="elsewhere").notes
+    assert (
+        "none of the 4 entries stored here matches"
+        in world.search("pomology", project="elsewhere").notes
+    )
 
 
 def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: World) -> None:
     for number in range(8):
-        world.write(f"notes/{number}.md", f"# Fruit {number}\n\nAbout pomology and grafting in orchards.\n")
+        world.write(
+            f"notes/{number}.md", f"# Fruit {number}\n\nAbout pomology and grafting in orchards.\n"
+        )
     answer = world.search("pomology of turbulent boundary layers about supersonic aerofoils")
     assert answer.weak
     assert len(answer.docs) == 8
@@ -162,7 +179,11 @@ def test_by_words_alone_nothing_near_is_said_and_nothing_is_held_back(world: Wor
     ("text", "query", "expected"),
     [
         ("Restarting the Café's pods", "restart cafe", "[Restarting] the [Café]'s pods"),
-        ("\ufb01les of the work\u00adflow", "files workflow", "[\ufb01les] of the [work\u00adflow]"),
+        (
+            "\ufb01les of the work\u00adflow",
+            "files workflow",
+            "[\ufb01les] of the [work\u00adflow]",
+        ),
         ("the pods", "the", "the pods"),
         ("a lesson of pods", "kind:lesson pods", "a lesson of [pods]"),
         ("重启服务器以后", "服务器", "重启[服务器]以后"),
@@ -189,7 +210,13 @@ def test_no_filter_changes_a_score(world: World, embedder: CountingEmbedder) -> 
 
     everything = scores()
     wanted: tuple[dict[str, Any], ...]
-    wanted = {"project": "p"}, {"project": "q"}, {"kinds": {Kind.DOC}}, {"kinds": {Kind.LESSON}}, {"tags": ("access",)}
+    wanted = (
+        {"project": "p"},
+        {"project": "q"},
+        {"kinds": {Kind.DOC}},
+        {"kinds": {Kind.LESSON}},
+        {"tags": ("access",)},
+    )
     for filters in wanted:
         part = scores(**filters)
         assert part
@@ -200,18 +227,20 @@ def test_no_filter_changes_a_score(world: World, embedder: CountingEmbedder) -> 
 
 def test_a_day_limits_what_a_question_finds_and_what_filters_alone_find(world: World) -> None:
     for day in ("01", "21"):
-        text = (
-            f"---\nkind: lesson\ntitle: Apples of {day}\ntags: [fruit]\ncreated: 2026-11-{day}T20:14:00Z\n---\nSweet.\n"
-        )
+        text = f"---\nkind: lesson\ntitle: Apples of {day}\ntags: [fruit]\ncreated: 2026-11-{day}T20:14:00Z\n---\nSweet.\n"
         world.write(f"p/lessons/{day}.md", text)
     for question in ("apples", "tag:fruit", "apples kind:lesson"):
         assert len(world.search(question).hits) == 2
-        assert [hit.entry.title for hit in world.search(question, since="2026-11-21").hits] == ["Apples of 21"]
+        assert [hit.entry.title for hit in world.search(question, since="2026-11-21").hits] == [
+            "Apples of 21"
+        ]
 
 
 def test_nothing_is_stored_is_said_only_where_it_is_true(world: World) -> None:
     for number, name in enumerate(("Bread", "Gardens", "Rivers", "Trains", "Clouds", "Stones")):
-        world.write(f"p/docs/v1/{number}.md", f"# {name}\n\nAll about {name.lower()} of the north.\n")
+        world.write(
+            f"p/docs/v1/{number}.md", f"# {name}\n\nAll about {name.lower()} of the north.\n"
+        )
     world.write("p/docs/v1/auth.md", "# Authentication\n\nTokens are sent with each request.\n")
     answer = world.search("how do I authenticate")
     assert not answer.weak
@@ -224,7 +253,10 @@ def test_an_agent_is_asked_to_contribute_once_a_session_where_nothing_is_near(wo
     assert world.search("pomology").prompt == ""
     for session in ("one", "two"):
         library = world.fresh(agent="claude-code", session=session)
-        prompts = [search.search(library, Query(text)).prompt for text in ("tokens", "pomology", "orchards")]
+        prompts = [
+            search.search(library, Query(text)).prompt
+            for text in ("tokens", "pomology", "orchards")
+        ]
         assert [bool(prompt) for prompt in prompts] == [False, True, False]
     assert search.search(world.fresh(agent="claude-code"), Query("pomology")).prompt == ""
 
@@ -261,19 +293,26 @@ def guide(world: World) -> World:
     return world
 
 
-def test_show_cuts_one_section_by_number_or_heading_and_all_together_are_the_text(guide: World) -> None:
+def test_show_cuts_one_section_by_number_or_heading_and_all_together_are_the_text(
+    guide: World,
+) -> None:
     library = guide.library
     assert entries.show(library, DOC, section=4).body == "## Errors\n\n409.\n"
     limits = entries.show(library, DOC, heading="limits")
     assert limits.section == 2
-    assert limits.body == "## Limits\n\nAt most 100.\u2028Still the same line.\n\n### Hard limits\n\n1000.\n\n"
+    assert (
+        limits.body
+        == "## Limits\n\nAt most 100.\u2028Still the same line.\n\n### Hard limits\n\n1000.\n\n"
+    )
     assert entries.show(library, DOC, heading="hard").section == 3
     for wrong in ({"section": 9}, {"heading": "nonsense"}):
         with pytest.raises(NotFound, match=r"9|nonsense") as error:
             entries.show(library, DOC, **wrong)
         assert "2 Limits" in error.value.hint
     whole = entries.show(library, DOC)
-    tops = [entries.show(library, DOC, section=s.number).body for s in whole.sections if s.level == 2]
+    tops = [
+        entries.show(library, DOC, section=s.number).body for s in whole.sections if s.level == 2
+    ]
     assert whole.body == entries.show(library, DOC, section=1).body + "".join(tops)
 
 

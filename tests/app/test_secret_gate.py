@@ -10,7 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, health, lessons, proposals, resources, review, secrets, setup, sharing, transfer
+from ai_lessons.app import (
+    editing,
+    health,
+    lessons,
+    proposals,
+    resources,
+    review,
+    secrets,
+    setup,
+    sharing,
+    transfer,
+)
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.app.lessons import Targets
 from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
@@ -57,7 +68,9 @@ def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -
         resources.add_resources(world.fresh(agent="bot"), draft)
     assert not in_git(world)
     (made,) = resources.add_resources(world.fresh(), draft).written
-    editing.update(world.fresh(agent="bot"), made.id, title="What git has already an agent may keep")
+    editing.update(
+        world.fresh(agent="bot"), made.id, title="What git has already an agent may keep"
+    )
 
 
 def in_git(world: World) -> bool:
@@ -80,7 +93,10 @@ JOBS: dict[str, Callable[[World], object]] = {
     "edit": lambda w: editing.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
     "link": lambda w: editing.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
     "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
-    "adopt": lambda w: (w.write("notes/plain.md", f"# Plain\n\n{SECRET}"), health.adopt(w.library, ["notes/plain.md"])),
+    "adopt": lambda w: (
+        w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
+        health.adopt(w.library, ["notes/plain.md"]),
+    ),
     "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
     "script": lambda w: w.bring(
         w.write("p/scripts/unversioned/run.sh", f"#!/bin/sh\ncurl -H {KEY}\n"), kind=Kind.SCRIPT
@@ -100,7 +116,9 @@ def test_no_job_brings_a_secret_into_git(world: World, job: Callable[[World], ob
     assert not in_git(world)
 
 
-def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(world: World, tmp_path: Path) -> None:
+def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(
+    world: World, tmp_path: Path
+) -> None:
     one, two = tmp_path / "one.md", tmp_path / "two.md"
     for file in (one, two):
         file.write_text(f"# {file.stem}\n\nText.\n")
@@ -118,9 +136,14 @@ def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(world: 
     with pytest.raises(UsageError, match="reason"):
         resources.refresh(library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
     resources.refresh(
-        library, (), every=True, allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")]
+        library,
+        (),
+        every=True,
+        allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")],
     )
-    assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read("global/docs/unversioned/one.md")
+    assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read(
+        "global/docs/unversioned/one.md"
+    )
     assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
     assert health.validate(world.library).problems == ()
     one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
@@ -138,18 +161,26 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
     assert world.bring(file, allow_secrets=[(mark_of(told.value), "of the sandbox")]).written
     script = tmp_path / "run.sh"
     script.write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
-    assert world.bring(script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]).commit
+    assert world.bring(
+        script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]
+    ).commit
     assert health.validate(world.library).problems == ()
 
 
-def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
+def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(
+    world: World,
+) -> None:
     path, more = edited(world), f"{SECRET}{FAKE['Stripe']}\n"
     with pytest.raises(InvalidEntry) as told:
         editing.update(world.library, path, title="Another")
-    made = editing.update(world.library, path, title="Another", allow_secrets=[(mark_of(told.value), "revoked")])
+    made = editing.update(
+        world.library, path, title="Another", allow_secrets=[(mark_of(told.value), "revoked")]
+    )
     with pytest.raises(InvalidEntry, match="Stripe") as told:
         editing.update(world.library, made.id, content=more)
-    editing.update(world.library, made.id, content=more, allow_secrets=[(mark_of(told.value), "a test key")])
+    editing.update(
+        world.library, made.id, content=more, allow_secrets=[(mark_of(told.value), "a test key")]
+    )
     assert health.validate(world.library).problems == ()
     moved = editing.update(world.library, made.id, project="other")
     assert moved.path.startswith("other/")
@@ -159,11 +190,15 @@ def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_mov
 def test_a_rule_may_hold_a_secret_with_a_reason(world: World) -> None:
     world.add("A lesson")
     allow = [(secrets.fingerprint(KEY), "the vendor's sandbox")]
-    made = proposals.suggest_rule(world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow))
+    made = proposals.suggest_rule(
+        world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow)
+    )
     assert review.approve_rule(world.library, made.handle).commit
 
 
-def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(world: World) -> None:
+def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(
+    world: World,
+) -> None:
     world.add("A lesson")
     made = proposals.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
     world.git(world.root, "switch", "-q", made.branch)
@@ -180,7 +215,9 @@ def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(w
 def test_mending_leaves_out_what_holds_a_secret_and_mends_the_rest(world: World) -> None:
     for name, body in (("bad", SECRET), ("good", "Text.\n")):
         head = f"id: {LESSON if name == 'bad' else OTHER}\nkind: doc\ntitle: {name}\nversions:\n  - v2\n"
-        world.write(f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}")
+        world.write(
+            f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}"
+        )
     report = health.validate(world.library, fix=True)
     assert report.fixed == ("p/docs/v1/good.md -> p/docs/v2/good.md",)
     assert any("GitLab" in problem.message for problem in report.problems)
@@ -219,7 +256,9 @@ def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> No
     assert lessons.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
-def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:
+def test_an_export_that_holds_one_comes_in_only_with_its_reason(
+    world: World, tmp_path: Path
+) -> None:
     world.add("A token", SECRET, allow_secrets=[(secrets.fingerprint(KEY), "revoked")])
     file = tmp_path / "all.json"
     transfer.export_file(world.library, file)
@@ -231,7 +270,9 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tm
     assert not done.written
     assert "GitLab" in done.skipped[0][1]
     file.write_text(text)
-    assert [one.title for one in transfer.import_files(world.fresh(), [file], "groove").written] == ["A token"]
+    assert [
+        one.title for one in transfer.import_files(world.fresh(), [file], "groove").written
+    ] == ["A token"]
 
 
 def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:
@@ -251,7 +292,11 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
     world.commit()
     assert sharing.sync(world.library).sent == 1
     (tmp_path / "run.sh").write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
-    world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
+    world.bring(
+        tmp_path / "run.sh",
+        kind=Kind.SCRIPT,
+        allow_secrets=[(mark_of(told.value), "of the sandbox")],
+    )
     assert sharing.sync(world.library).sent == 1
 
 
@@ -287,7 +332,9 @@ def test_a_folder_becomes_a_repository_without_its_secrets(world: World, folder:
     assert init_repository(folder, world.options, hooks=False).commit is None
 
 
-def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(world: World, folder: Path) -> None:
+def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(
+    world: World, folder: Path
+) -> None:
     world.git(folder, "init", "-q")
     world.git(folder, "add", "secret.md")
     made = init_repository(folder, world.options, hooks=False)
@@ -299,7 +346,9 @@ def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(world: World, 
     assert "secret.md" not in world.git(folder, "ls-files")
 
 
-def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World, tmp_path: Path) -> None:
+def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(
+    world: World, tmp_path: Path
+) -> None:
     (tmp_path / f"{KEY}.sh").write_text("#!/bin/sh\n")
     (tmp_path / f"{KEY}.md").write_text("# A page\n")
     jobs: tuple[Callable[[], object], ...] = (
@@ -348,7 +397,9 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
     assert "ask the user" in refused.value.hint
     assert world.status() == ""
     editing.add_lesson(world.fresh(), draft)
-    author, message = (world.git(world.root, "log", "-1", f"--format={form}") for form in ("%an <%ae>", "%B"))
+    author, message = (
+        world.git(world.root, "log", "-1", f"--format={form}") for form in ("%an <%ae>", "%B")
+    )
     assert f"Allowed-secret: {allow[0][0]} by {author}" in message
     with pytest.raises(Refused, match="an agent cannot allow"):
         proposals.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=allow))
@@ -366,11 +417,15 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
         for function in ast.walk(ast.parse(file.read_text()))
         if isinstance(function, ast.FunctionDef)
     ]
-    looking = {name.rpartition(".")[2] for name, text in functions if any(look in text for look in LOOKS)}
+    looking = {
+        name.rpartition(".")[2] for name, text in functions if any(look in text for look in LOOKS)
+    }
     looks = (*LOOKS, *(f"{name}(" for name in looking if name.startswith("_refuse")))
     writing = {name: text for name, text in functions if any(call in text for call in WRITES)}
     assert len(writing) >= 5
-    assert [name for name, text in writing.items() if not any(look in text for look in looks)] == ["usage.share"]
+    assert [name for name, text in writing.items() if not any(look in text for look in looks)] == [
+        "usage.share"
+    ]
 
 
 # --- what is taken for a secret, and how it is refused ---
@@ -440,7 +495,9 @@ def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World
     mark = mark_of(told.value)
     with pytest.raises(UsageError, match="reason"):
         world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, " ")])
-    made = world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, "revoked: it is in the vendor's blog")])
+    made = world.add(
+        "A token", FAKE["GitHub"], allow_secrets=[(mark, "revoked: it is in the vendor's blog")]
+    )
     assert f"  - {mark}: " in world.read(made.path)
     assert health.validate(world.library).problems == ()
     with pytest.raises(InvalidEntry, match="AWS"):
@@ -460,7 +517,9 @@ def test_a_secret_that_git_has_already_does_not_stop_another_change(world: World
     assert FAKE["Slack"] not in problem.message
 
 
-def test_a_page_of_a_folder_that_holds_a_secret_is_left_out_alone(world: World, tmp_path: Path) -> None:
+def test_a_page_of_a_folder_that_holds_a_secret_is_left_out_alone(
+    world: World, tmp_path: Path
+) -> None:
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "good.md").write_text("# Good\n")

@@ -84,7 +84,9 @@ def test_a_clone_with_the_model_embeds_only_its_own_changes(
     assert (status.shared.passages, status.passages, status.vectors) == (3, 4, 4)
 
 
-def test_a_second_push_makes_what_lies_there_equal_again(world: World, clone: World, uri: str) -> None:
+def test_a_second_push_makes_what_lies_there_equal_again(
+    world: World, clone: World, uri: str
+) -> None:
     setup.index_push(world.library, uri)
     world.write("notes/bread.md", "# About bread\n\nIt needs three hours.\n")
     (world.root / "notes/cheese.md").unlink()
@@ -100,7 +102,10 @@ def test_a_clone_without_a_model_searches_text(
     world: World, clone: World, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup.index_push(world.library, uri)
-    with failing("ai_lessons.app.search_index.Embedders.embedder", ModelUnavailable("tiny", [("cache", "not there")])):
+    with failing(
+        "ai_lessons.app.search_index.Embedders.embedder",
+        ModelUnavailable("tiny", [("cache", "not there")]),
+    ):
         came = setup.index_pull(clone.library, uri)
         assert (came.came, came.missing) == (3, 0)
         assert clone.found("bread") == ["About bread"]
@@ -141,7 +146,9 @@ def test_an_index_that_many_share_is_read_in_place_and_written_by_reindex_alone(
     assert "About dates" not in world.found("palms")
 
 
-def test_one_machine_at_a_time_writes_to_an_index_that_many_share(world: World, clone: World, uri: str) -> None:
+def test_one_machine_at_a_time_writes_to_an_index_that_many_share(
+    world: World, clone: World, uri: str
+) -> None:
     in_place(uri, world, clone)
     index = world.fresh().primary.index
     with index.claimed(), pytest.raises(Conflict, match="another process is writing to the index"):
@@ -170,7 +177,9 @@ def test_a_text_in_a_shared_index_never_reaches_an_answer(
     assert setup.index_status(clone.library).passages == 3
 
 
-def test_an_address_that_nobody_answers_is_unreachable(clone: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_nobody_answers_is_unreachable(
+    clone: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reach(monkeypatch, "http://127.0.0.1:9")
     with pytest.raises(Unreachable, match="cannot be used"):
         setup.index_status(clone.library, "s3://bucket/index")
@@ -183,9 +192,14 @@ def test_an_address_that_nobody_answers_is_unreachable(clone: World, monkeypatch
         search.search(clone.fresh(), Query("bread"))
 
 
-def test_half_a_push_is_nothing_for_those_who_read(world: World, clone: World, tmp_path: Path) -> None:
+def test_half_a_push_is_nothing_for_those_who_read(
+    world: World, clone: World, tmp_path: Path
+) -> None:
     place = str(tmp_path / "shared")
-    with failing("ai_lessons.search.table.Passages.finish", KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+    with (
+        failing("ai_lessons.search.table.Passages.finish", KeyboardInterrupt()),
+        pytest.raises(KeyboardInterrupt),
+    ):
         setup.index_push(world.library, place)
     assert SharedIndex(place).state().passages == 0
     setup.index_push(world.library, place)

@@ -41,20 +41,33 @@ class Team(World):
         """Make a key, let git here sign with it, and give its line for the list of signers."""
         key = self.folder / f"key-{name}"
         if not key.exists():
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)], check=True)
-        settings = {"user.signingkey": str(key), "gpg.format": "ssh", "user.email": f"{name}@example.com"}
+            subprocess.run(
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(key)],
+                check=True,
+            )
+        settings = {
+            "user.signingkey": str(key),
+            "gpg.format": "ssh",
+            "user.email": f"{name}@example.com",
+        }
         for setting, value in settings.items():
             self.git(self.root, "config", setting, value)
         return f"{name}@example.com {key.with_suffix('.pub').read_text()}"
 
     def suggest(self, title: str = TITLE) -> Suggested:
-        return proposals.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
+        return proposals.suggest_rule(
+            self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it.")
+        )
 
     def approve(self, ref: str, **more: Any) -> Decided:
         return review.approve_rule(self.fresh(**more), ref)
 
     def in_force(self, **more: Any) -> list[str]:
-        return [one.title for one in entries.list_entries(self.fresh(**more)).entries if one.kind == "rule"]
+        return [
+            one.title
+            for one in entries.list_entries(self.fresh(**more)).entries
+            if one.kind == "rule"
+        ]
 
     def notes(self) -> str:
         return "\n".join(entries.list_entries(self.fresh()).notes)
@@ -91,7 +104,9 @@ def alice(team: Team) -> Team:
     return team
 
 
-def test_where_the_policy_asks_for_it_the_approval_is_a_signed_merge_that_git_verifies(alice: Team) -> None:
+def test_where_the_policy_asks_for_it_the_approval_is_a_signed_merge_that_git_verifies(
+    alice: Team,
+) -> None:
     alice.trust(alice.has_key("alice"))
     made = alice.suggest()
     done = alice.approve(made.handle)
@@ -152,23 +167,37 @@ def test_pinning_is_for_people_who_said_yes_and_the_list_can_be_read(alice: Team
     assert (len(other.added), other.removed) == (1, made.keys)
 
 
-def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_signed_merge(alice: Team) -> None:
+def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_signed_merge(
+    alice: Team,
+) -> None:
     alice.trust(alice.has_key("alice"))
     made = alice.suggest()
     alice.git(alice.root, "merge", "-q", "--no-ff", "--no-edit", made.branch)
     assert alice.in_force() == []
     assert alice.problems()[0].endswith(": no approval of it is signed")
     (waiting,) = review.pending_rules(alice.fresh())
-    assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "standing", made.path, "Do it.\n")
+    assert (waiting.id, waiting.change, waiting.path, waiting.body) == (
+        made.id,
+        "standing",
+        made.path,
+        "Do it.\n",
+    )
     before = alice.read(made.path)
     assert alice.approve(made.id).notes == ()
-    assert (alice.in_force(), alice.problems(), alice.status(), alice.read(made.path)) == ([TITLE], [], "", before)
+    assert (alice.in_force(), alice.problems(), alice.status(), alice.read(made.path)) == (
+        [TITLE],
+        [],
+        "",
+        before,
+    )
     assert review.pending_rules(alice.fresh()) == ()
     with pytest.raises(NotFound):
         alice.approve(made.id)
 
 
-def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_approved_again(alice: Team) -> None:
+def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_approved_again(
+    alice: Team,
+) -> None:
     lines = [alice.has_key("bob"), alice.has_key("alice")]
     alice.trust(*lines)
     made = alice.suggest()
@@ -190,7 +219,9 @@ def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_ap
     assert alice.in_force() == [TITLE]
 
 
-def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_said(alice: Team) -> None:
+def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_said(
+    alice: Team,
+) -> None:
     line = alice.has_key("alice")
     alice.git(alice.root, "remote", "add", "origin", "git@forge.example:acme/kb.git")
     alice.trust(line)
@@ -202,7 +233,9 @@ def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_sa
     bob.trust(line)
     assert bob.in_force() == []
     assert "for the list of signers forge.example/acme/kb/main" in bob.problems()[0]
-    review.signers(bob.fresh(), alice.folder / "team.signers", yes, name="forge.example/acme/kb/main")
+    review.signers(
+        bob.fresh(), alice.folder / "team.signers", yes, name="forge.example/acme/kb/main"
+    )
     assert len(bob.pinned()) == 1, "under its earlier name it would be found as well"
     assert bob.in_force() == [TITLE]
 
@@ -217,7 +250,9 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     assert review.audit(alice.fresh()).ok
 
 
-def test_an_ssh_agent_that_holds_the_key_signs(alice: Team, monkeypatch: pytest.MonkeyPatch, hermetic: Path) -> None:
+def test_an_ssh_agent_that_holds_the_key_signs(
+    alice: Team, monkeypatch: pytest.MonkeyPatch, hermetic: Path
+) -> None:
     alice.trust(alice.has_key("alice"))
     key, socket = alice.folder / "key-alice", hermetic / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
@@ -272,7 +307,9 @@ def test_a_history_with_another_first_commit_is_an_alarm_and_no_question(alice: 
     assert "was rewritten" in alice.notes()
 
 
-def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approved_again(alice: Team) -> None:
+def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approved_again(
+    alice: Team,
+) -> None:
     alice.trust(alice.has_key("alice"))
     made = alice.suggest()
     record = f".ai-lessons/approvals/{made.id}/01JD3Z8QK5W7M2X9V4T68F3K01.json"
@@ -284,5 +321,9 @@ def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approve
     assert ".ai-lessons/approvals/ holds signed records of an earlier version" in alice.notes()
     assert not review.audit(alice.fresh()).ok
     alice.approve(made.id)
-    assert (alice.in_force(), "earlier version" in alice.notes(), alice.alarms()) == ([TITLE], False, "")
+    assert (alice.in_force(), "earlier version" in alice.notes(), alice.alarms()) == (
+        [TITLE],
+        False,
+        "",
+    )
     assert alice.read(record) == "{}"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 IDS = "01JD3Z8QK5W7M2X9V4T6"
 
 
-def keep(world: World, tail: str, title: str, body: str = "", more: str = "", project: str = "shop") -> str:
+def keep(
+    world: World, tail: str, title: str, body: str = "", more: str = "", project: str = "shop"
+) -> str:
     text = f"---\nid: {IDS}{tail}\nkind: lesson\ntitle: {title}\n{more}created: 2026-11-21T20:14:00Z\n---\n{body}\n"
     world.write(f"{project}/lessons/{tail.lower()}.md", text)
     return f"{IDS}{tail}"
@@ -83,11 +85,18 @@ def test_what_most_sessions_needed_comes_first(world: World, shop: Path) -> None
 def test_what_a_file_that_the_host_reads_says_word_by_word_is_not_told_twice(
     world: World, shop: Path, name: str, host: str, is_read: bool
 ) -> None:
-    keep(world, "AAAAAA", "Never mock the database", "Never mock the database: use a\nreal one, it takes `make db`.")
+    keep(
+        world,
+        "AAAAAA",
+        "Never mock the database",
+        "Never mock the database: use a\nreal one, it takes `make db`.",
+    )
     keep(world, "BBBBBB", "Use uv", "Other words about it.")
     file = shop / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("# Tests\n\n- **Never mock the database**: use a real one, it takes `make db`.\n- Use uv\n")
+    file.write_text(
+        "# Tests\n\n- **Never mock the database**: use a real one, it takes `make db`.\n- Use uv\n"
+    )
     context = offered(world, shop, host)
     assert ("Never mock the database" not in titles(context)) is is_read
     assert "Use uv" in titles(context), "only a part of it stands there"
@@ -96,7 +105,9 @@ def test_what_a_file_that_the_host_reads_says_word_by_word_is_not_told_twice(
         assert left.detail == f"stands in {name}, which the host reads"
 
 
-def test_what_came_in_by_statements_is_not_told_while_its_file_says_it(world: World, shop: Path) -> None:
+def test_what_came_in_by_statements_is_not_told_while_its_file_says_it(
+    world: World, shop: Path
+) -> None:
     described = "# Shop\n\nIt sells to people in all of the world, by mail.\n\n{}- Carts expire\n\n## Layers\n\nTwo.\n"
     keep(world, "AAAAAA", '"Shop: Pin it"', "- Pin it")
     keep(world, "BBBBBB", "AGENTS.md of shop", described.format(""))
@@ -118,7 +129,9 @@ def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_t
     assert titles(offered(world, shop, "claude-code")) == ["Pin every version"]
 
 
-def test_what_is_wrong_superseded_or_of_the_starter_set_is_not_told(world: World, shop: Path) -> None:
+def test_what_is_wrong_superseded_or_of_the_starter_set_is_not_told(
+    world: World, shop: Path
+) -> None:
     keep(world, "AAAAAA", "Use npm", more="status: wrong\n")
     old = keep(world, "BBBBBB", "Use yarn")
     keep(world, "CCCCCC", "Use pnpm", more=f"links:\n  - supersedes: {old}\n")
@@ -159,19 +172,30 @@ def test_a_program_that_a_title_refuses_is_told_before_it_runs_and_before_no_oth
         "ls",
     ],
 )
-def test_a_command_that_only_reads_is_told_nothing_by_its_words(world: World, shop: Path, command: str) -> None:
+def test_a_command_that_only_reads_is_told_nothing_by_its_words(
+    world: World, shop: Path, command: str
+) -> None:
     for number in range(25):
         keep(world, f"AAAA{number:02}", f"Thing {number} is kept in its own folder of the house")
-    lesson = keep(world, "BBBBBB", "Retry requests of the grep helper in src/retry.py at most twice", "retry requests")
+    lesson = keep(
+        world,
+        "BBBBBB",
+        "Retry requests of the grep helper in src/retry.py at most twice",
+        "retry requests",
+    )
     told = before(world, shop, command)
     assert titles(told) == []
     assert {left.entry.id for left in told.left_out if left.reason == "unsure"} <= {lesson}
 
 
-def test_a_rare_word_in_a_long_command_line_counts_as_needed_and_is_not_told(world: World, shop: Path) -> None:
+def test_a_rare_word_in_a_long_command_line_counts_as_needed_and_is_not_told(
+    world: World, shop: Path
+) -> None:
     for number in range(25):
         keep(world, f"AAAA{number:02}", f"Thing {number} is kept in its own folder of the house")
     lesson = keep(world, "BBBBBB", "The zanzibar ledger of kilimanjaro is never edited", "zanzibar")
-    told = before(world, shop, "tool run --quiet --name zanzibar --of kilimanjaro ledger --out build/x.json")
+    told = before(
+        world, shop, "tool run --quiet --name zanzibar --of kilimanjaro ledger --out build/x.json"
+    )
     assert titles(told) == []
     assert [(left.entry.id, left.reason) for left in told.left_out] == [(lesson, "unsure")]

@@ -39,7 +39,11 @@ def confidence(world: World) -> float:
 
 
 def only(world: World, **options: object) -> EntrySummary:
-    (one,) = [x for x in listed_lessons(world.fresh(**options), every=True).entries if x.project == "global"]
+    (one,) = [
+        x
+        for x in listed_lessons(world.fresh(**options), every=True).entries
+        if x.project == "global"
+    ]
     return one
 
 
@@ -95,7 +99,9 @@ def test_what_the_user_changes_by_hand_is_the_users_before_it_is_committed_and_a
     assert standing(world) == (False, "mallory <m@x.example>")
 
 
-def test_other_words_are_another_statement_and_other_keys_or_another_name_are_not(world: World) -> None:
+def test_other_words_are_another_statement_and_other_keys_or_another_name_are_not(
+    world: World,
+) -> None:
     push(world, words())
     push(world, words(more="tags:\n  - t\n"), *MALLORY)
     assert standing(world) == (True, ME)
@@ -125,10 +131,16 @@ def test_a_text_that_first_stands_in_a_merge_or_at_the_edge_of_a_shallow_clone_h
     assert standing(World(tmp_path / "shallow", world.git, world.options)) == (False, "")
 
 
-def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_does_not(world: World) -> None:
+def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_does_not(
+    world: World,
+) -> None:
     push(world, words(more="source: tested\n"), *MALLORY)
     lines = entries.why(world.fresh(), ZEBRA_ID).lines
-    assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
+    assert {
+        "stated by mallory <m@x.example>",
+        "its file says from: user",
+        "its file says source: tested",
+    } <= {*lines}
     same = parse("WHEN any zebra -> DO obey -> BECAUSE b")
     assert lessons.add(world.fresh(agent="bot"), same, by="user").change == "unchanged"
     assert standing(world)[0] is False
@@ -138,7 +150,9 @@ def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_do
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
-def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, autocommit: bool) -> None:
+def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(
+    world: World, autocommit: bool
+) -> None:
     setup.config_set(world.library, "git.autocommit", str(autocommit).lower())
     agent = world.fresh(agent="bot")
     lessons.add(agent, PATTERN, by="user")
@@ -149,7 +163,9 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, auto
     assert not any(x.firm for x in listed_lessons(world.fresh()).entries)
 
 
-def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(world: World) -> None:
+def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(
+    world: World,
+) -> None:
     block = "source:\n  type: promoted\n  from_scope: global\n  original: 01JD3Z8QK5W7M2X9V4T68F3K2A\n  tier: user\n"
     boasting = words("ai", more=block + '  alpha: "900.0"\n  beta: "1.0"\n')
     push(world, boasting, *MALLORY)
@@ -165,8 +181,12 @@ WAYS: dict[str, Callable[[World, Library, str], object]] = {
     "update": lambda _, bot, ref: editing.update(bot, ref, status="wrong"),
     "reword": lambda _, bot, ref: editing.update(bot, ref, title="Never mind"),
     "delete": lambda _, bot, ref: editing.delete(bot, [ref]),
-    "replace": lambda _, bot, ref: editing.add_lesson(bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])),
-    "contradict": lambda world, bot, ref: editing.link(bot, world.add("Other", "Text.").id, ref, "contradicts"),
+    "replace": lambda _, bot, ref: editing.add_lesson(
+        bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])
+    ),
+    "contradict": lambda world, bot, ref: editing.link(
+        bot, world.add("Other", "Text.").id, ref, "contradicts"
+    ),
     "promote": lambda world, bot, ref: lessons.promote_lesson(
         bot, ref, "tool/git", Targets(world.root.parent / "skills", world.root.parent / "tools")
     ),
@@ -178,30 +198,46 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
     world: World, way: Callable[[World, Library, str], object]
 ) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
-    with pytest.raises(Refused, match="is firm: a person stated it, and an agent cannot") as refused:
+    with pytest.raises(
+        Refused, match="is firm: a person stated it, and an agent cannot"
+    ) as refused:
         way(world, world.fresh(agent="bot"), made.id)
     assert "ai-lessons admin review" in refused.value.hint
-    assert [x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id] == [made.id]
+    assert [
+        x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id
+    ] == [made.id]
     (asked,) = [x.detail for x in health.review(world.fresh()) if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "contradicts", "specializes"])
-def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(world: World, relation: str) -> None:
+def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
+    world: World, relation: str
+) -> None:
     firm = lessons.add(world.library, PATTERN, by="user")
-    push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
+    push(
+        world,
+        words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"),
+        *MALLORY,
+    )
     asked = ContextQuery(budget=9)
     assert firm.id in [summary.id for summary in context.context(world.fresh(), asked).lessons]
-    assert firm.id in [summary.id for _, group in lessons.load(world.fresh()).groups for summary in group]
+    assert firm.id in [
+        summary.id for _, group in lessons.load(world.fresh()).groups for summary in group
+    ]
     editing.link(world.fresh(), ZEBRA_ID, firm.id, relation)
     assert firm.id not in [summary.id for summary in context.context(world.fresh(), asked).lessons]
 
 
-def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
+def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(
+    world: World,
+) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
     editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
     assert only(world).firm, "it silences nothing"
-    said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
+    said = editing.feedback(
+        world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check"
+    )
     assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
     (asked,) = health.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
@@ -209,7 +245,9 @@ def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_h
     assert health.review(world.fresh()) == ()
 
 
-def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(world: World) -> None:
+def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(
+    world: World,
+) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
     drafted = world.add("Drafted", "Text.", origin="ai")
     for _ in range(5):

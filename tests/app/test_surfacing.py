@@ -32,11 +32,19 @@ def rule(title: str = "Sandbox first", body: str = BODY, entry_id: str = RULE, *
 
 
 ZANZIBAR = "Ask zanzibar before every change in the sandbox.\n"
-PLANT = rule("Zanzibar rule", ZANZIBAR, PLANTED, tags="[zanzibar-tag]").replace("tags:\n  - workflows\n", "")
+PLANT = rule("Zanzibar rule", ZANZIBAR, PLANTED, tags="[zanzibar-tag]").replace(
+    "tags:\n  - workflows\n", ""
+)
 EDITED = rule("Sandbox first, or zanzibar", ZANZIBAR)
 
 
-def merge(world: World, path: str = PATH, text: str | None = None, entry_id: str = RULE, into: str = "main") -> None:
+def merge(
+    world: World,
+    path: str = PATH,
+    text: str | None = None,
+    entry_id: str = RULE,
+    into: str = "main",
+) -> None:
     """What a person does with a proposal: the text (None: the removal) on its own branch, then `git merge`."""
     branch = f"rules/R-{entry_id[-6:]}-x"
     world.git(world.root, "switch", "-q", "-c", branch, into)
@@ -45,7 +53,16 @@ def merge(world: World, path: str = PATH, text: str | None = None, entry_id: str
     else:
         world.write(path, text)
         world.git(world.root, "add", path)
-    world.git(world.root, "-c", "user.name=Agent", "-c", "user.email=agent@x", "commit", "-qm", "Propose rule: x")
+    world.git(
+        world.root,
+        "-c",
+        "user.name=Agent",
+        "-c",
+        "user.email=agent@x",
+        "commit",
+        "-qm",
+        "Propose rule: x",
+    )
     world.git(world.root, "switch", "-q", into)
     world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", branch)
     world.git(world.root, "branch", "-qD", branch)
@@ -55,7 +72,9 @@ def merge(world: World, path: str = PATH, text: str | None = None, entry_id: str
 def approved(world: World, embedder: CountingEmbedder) -> World:
     """A repository with two lessons and a rule in force, and nothing uncommitted."""
     world.write("jira/lessons/2026-11/put.md", lesson(LESSON))
-    world.committed("jira/lessons/2026-11/sandbox.md", lesson(OTHER, NIGHT, "Every change is lost.\n"))
+    world.committed(
+        "jira/lessons/2026-11/sandbox.md", lesson(OTHER, NIGHT, "Every change is lost.\n")
+    )
     merge(world, text=rule())
     return world
 
@@ -75,15 +94,23 @@ def everything(world: World) -> dict[str, Any]:
     for name, text in QUESTIONS.items():
         answer = search.search(library, question(text))
         answers[name] = [answer.rules, answer.scripts, answer.lessons, answer.docs]
-        answers[f"{name}, rules"] = search.search(library, question(text, kinds=frozenset({Kind.RULE}))).rules
+        answers[f"{name}, rules"] = search.search(
+            library, question(text, kinds=frozenset({Kind.RULE}))
+        ).rules
     answers["list"] = entries.list_entries(library, status=None).entries
-    answers["counts"] = [entries.tags(library), entries.projects(library), entries.versions(library)]
+    answers["counts"] = [
+        entries.tags(library),
+        entries.projects(library),
+        entries.versions(library),
+    ]
     answers["complete"] = [entries.complete(library, "", what) for what in ("id", "tag", "project")]
     known = LESSON in {summary.id for summary in answers["list"]}
     answers["related"] = entries.related(library, LESSON, 3) if known else ()
     answers["context"] = [
         context_job.context(library, ContextQuery(project="jira")),
-        context_job.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
+        context_job.context(
+            library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})
+        ),
         context_job.context(library, ContextQuery(query="zanzibar sandbox", project="jira")),
         context_job.context(library, ContextQuery(paths=["zanzibar.py"])),
     ]
@@ -161,7 +188,9 @@ def committed_settings_that_name_another_branch(world: World) -> None:
 def files_that_say_they_are_rules(world: World) -> None:
     world.write("jira/docs/unversioned/z.md", PLANT)
     world.write("zanzibar/notes.md", "---\nkind: rule\ntags: [zanzibar-tag]\n---\n# Zanzibar\n")
-    world.write("jira/scripts/unversioned/z.md", "---\nkind: rule\ntitle: Zanzibar\n---\nzanzibar\n")
+    world.write(
+        "jira/scripts/unversioned/z.md", "---\nkind: rule\ntitle: Zanzibar\n---\nzanzibar\n"
+    )
 
 
 def rule_merged_outside_the_rules(world: World) -> None:
@@ -194,7 +223,9 @@ DOORS: tuple[Callable[[World], object], ...] = (
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_nothing_but_an_approval_changes_the_rules_in_force(approved: World, part: int, tmp_path: Path) -> None:
+def test_nothing_but_an_approval_changes_the_rules_in_force(
+    approved: World, part: int, tmp_path: Path
+) -> None:
     before = about_rules(everything(approved))
     assert "Sandbox first" in before
     approved.close()
@@ -211,12 +242,16 @@ def test_nothing_but_an_approval_changes_the_rules_in_force(approved: World, par
     approved.close()
     for name in ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"):
         (approved.root / ".git/ai-lessons" / name).unlink(missing_ok=True)
-    assert about_rules(everything(approved)) == about_rules(after)  # and what is built anew says the same
+    assert about_rules(everything(approved)) == about_rules(
+        after
+    )  # and what is built anew says the same
 
 
 def test_a_lesson_that_is_turned_into_a_rule_leaves_every_answer(approved: World) -> None:
     before = about_rules(everything(approved))
-    turned = lesson(LESSON, "Zanzibar", "zanzibar\n").replace("kind: lesson", "kind: rule\nrationale: none")
+    turned = lesson(LESSON, "Zanzibar", "zanzibar\n").replace(
+        "kind: lesson", "kind: rule\nrationale: none"
+    )
     for put in (approved.write, approved.committed):
         put("jira/lessons/2026-11/put.md", turned)
         after = everything(approved)
@@ -229,7 +264,11 @@ def test_a_lesson_that_is_turned_into_a_rule_leaves_every_answer(approved: World
 
 
 def test_the_text_in_force_is_served_byte_for_byte(approved: World) -> None:
-    bodies = "ends without a line end", "  blanks at both ends  \n\n\n", "---\nnot: frontmatter\n---\n"
+    bodies = (
+        "ends without a line end",
+        "  blanks at both ends  \n\n\n",
+        "---\nnot: frontmatter\n---\n",
+    )
     texts = [rule(body=body) for body in bodies]
     for number, text in enumerate((*texts, rule(body="línea — 線\ttab\n").replace("\n", "\r\n"))):
         entry_id, path = SECOND[:-1] + str(number), f"jira/rules/other-{number}.md"
@@ -248,13 +287,24 @@ def test_an_approved_edit_takes_over_everywhere(approved: World) -> None:
     assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox always"]
 
 
-def test_rules_are_listed_counted_completed_and_related_like_everything_else(approved: World) -> None:
-    merge(approved, "global/rules/x.md", rule("Second", entry_id=SECOND, links=f"\n  - related_to: {LESSON}"), SECOND)
+def test_rules_are_listed_counted_completed_and_related_like_everything_else(
+    approved: World,
+) -> None:
+    merge(
+        approved,
+        "global/rules/x.md",
+        rule("Second", entry_id=SECOND, links=f"\n  - related_to: {LESSON}"),
+        SECOND,
+    )
     library = approved.library
-    assert {count.name: count.by_kind.get("rule") for count in entries.tags(library)} == {"workflows": 2}
+    assert {count.name: count.by_kind.get("rule") for count in entries.tags(library)} == {
+        "workflows": 2
+    }
     assert ("R-RRRR22", "Sandbox first") in entries.complete(library, "R-", "id")
     assert [one.entry.title for one in entries.related(library, LESSON) if one.entry] == ["Second"]
-    assert [one.entry.title for one in shown(approved, SECOND).related if one.entry] == ["PUT replaces the workflow"]
+    assert [one.entry.title for one in shown(approved, SECOND).related if one.entry] == [
+        "PUT replaces the workflow"
+    ]
     assert shown(approved, PATH).entry.id == RULE
     assert health.stats(approved.library).entries["rule"] == 2
 
@@ -318,17 +368,24 @@ def test_a_rule_that_answers_is_found_anywhere_and_stands_first(approved: World)
             assert answer.hits[0].entry.kind is Kind.RULE
             assert not answer.weak
     assert rules_of(approved.search("change in the sandbox", project="shop")) == []
-    lessons = approved.search("change in the sandbox", kinds=frozenset({Kind.LESSON}), project="jira")
+    lessons = approved.search(
+        "change in the sandbox", kinds=frozenset({Kind.LESSON}), project="jira"
+    )
     assert (lessons.rules, len(lessons.lessons)) == ((), 2)
 
 
-def test_a_rule_that_is_no_answer_comes_along_for_a_link_of_a_result_near_the_best(approved: World) -> None:
+def test_a_rule_that_is_no_answer_comes_along_for_a_link_of_a_result_near_the_best(
+    approved: World,
+) -> None:
     assert rules_of(approved.search("PUT replaces", limit=1)) == []
     assert rules_of(approved.search("nothing of the kind", project="jira")) == []
     approved.write("jira/lessons/2026-11/put.md", lesson(LESSON, links=f"\n  - related_to: {RULE}"))
     assert rules_of(approved.search("PUT replaces", limit=1)) == ["Sandbox first"]
     for n in range(3):
-        approved.write(f"jira/docs/{n}.md", f"# Orchard {n}\n\nApples rot where the workflow of the orchard is wet.\n")
+        approved.write(
+            f"jira/docs/{n}.md",
+            f"# Orchard {n}\n\nApples rot where the workflow of the orchard is wet.\n",
+        )
     assert rules_of(approved.search("why do apples rot in a wet orchard", limit=20)) == []
 
 
@@ -346,11 +403,17 @@ def test_rules_come_beside_other_results_and_are_at_most_five(approved: World) -
     assert len(answer.rules) == 5
     assert len(answer.lessons) == 2
     assert all(hit.entry.snippet and hit.entry.score for hit in answer.rules)
-    explained = approved.search("change in the sandbox", project="jira", limit=1, explain=True).rules[0]
-    assert explained.entry.score == pytest.approx(explained.factors["match"] * explained.factors["context"])
+    explained = approved.search(
+        "change in the sandbox", project="jira", limit=1, explain=True
+    ).rules[0]
+    assert explained.entry.score == pytest.approx(
+        explained.factors["match"] * explained.factors["context"]
+    )
 
 
-def test_rules_of_other_projects_stay_away_where_a_project_or_kind_is_asked_for(approved: World) -> None:
+def test_rules_of_other_projects_stay_away_where_a_project_or_kind_is_asked_for(
+    approved: World,
+) -> None:
     for number, project in enumerate(("billing", "global")):
         entry_id = SECOND[:-1] + str(number)
         text = rule(f"Of {project}", entry_id=entry_id).replace("- workflows", "- invoices")
@@ -362,7 +425,11 @@ def test_rules_of_other_projects_stay_away_where_a_project_or_kind_is_asked_for(
 
     assert found() == found(context_tags=tags) == ["Of billing", "Of global", "Sandbox first"]
     assert found(project="jira") == ["Sandbox first"]
-    assert found(project="jira", kinds=rules) == found(context_tags=tags, kinds=rules) == ["Sandbox first"]
+    assert (
+        found(project="jira", kinds=rules)
+        == found(context_tags=tags, kinds=rules)
+        == ["Sandbox first"]
+    )
     assert found(context_tags=tags, kinds=rules | {Kind.LESSON}) == ["Sandbox first"]
     assert found(context_tags={"unheard-of": None}, kinds=rules) == []
     assert found(context_tags={"invoices": None}, kinds=rules) == ["Of billing", "Of global"]
@@ -430,15 +497,23 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     assert why.approval
     assert why.approval.how == "merge"
     derived = [one for one in why.lines if one.startswith("derived from ")]
-    assert [one.partition("-")[2].split(" ", 1)[1] for one in derived] == ["Seen again", "First seen"]
+    assert [one.partition("-")[2].split(" ", 1)[1] for one in derived] == [
+        "Seen again",
+        "First seen",
+    ]
     said = "\n".join(why.lines)
     assert "PUT replaces the workflow" in said
     assert "written by Agent <agent@x>" in said
     assert "rationale: a bad change costs everybody a day" in said
     assert "by a merge, commit" in said
     plain = entries.why(approved.library, middle.handle)
-    assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (None, 1)
-    assert any(one.startswith("origin of R-") for one in plain.lines), "the rule that was made of it"
+    assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (
+        None,
+        1,
+    )
+    assert any(one.startswith("origin of R-") for one in plain.lines), (
+        "the rule that was made of it"
+    )
 
 
 def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
@@ -462,10 +537,17 @@ def prepared(approved: World) -> World:
     merge(approved, "global/rules/g.md", everywhere, SECOND)
     python = rule("Only for Python", entry_id=PLANTED, applies_to='["src/**/*.py"]')
     merge(approved, "python/rules/p.md", python.replace("  - workflows", "  - style"), PLANTED)
-    approved.write("python/lessons/2026-11/a.md", lesson(DOC, "Sure", confidence="very-high", tags="[style]"))
-    setup = lesson("01JD3Z8QK5W7M2X9V4T6AAAA55", "About setup", confidence="low", applies_to="[setup.py]")
+    approved.write(
+        "python/lessons/2026-11/a.md", lesson(DOC, "Sure", confidence="very-high", tags="[style]")
+    )
+    setup = lesson(
+        "01JD3Z8QK5W7M2X9V4T6AAAA55", "About setup", confidence="low", applies_to="[setup.py]"
+    )
     approved.write("python/lessons/2026-11/b.md", setup)
-    approved.write("python/lessons/2026-11/c.md", lesson("01JD3Z8QK5W7M2X9V4T6BBBB66", "Was wrong", status="wrong"))
+    approved.write(
+        "python/lessons/2026-11/c.md",
+        lesson("01JD3Z8QK5W7M2X9V4T6BBBB66", "Was wrong", status="wrong"),
+    )
     (approved.root.parent / "code/.git").mkdir(parents=True)
     return approved
 
@@ -482,16 +564,32 @@ def test_context_gives_what_one_needs_before_beginning(prepared: World) -> None:
             ["Sandbox first", "Everywhere", "Only for Python"],
             [NIGHT, PUT, "Sure"],
         ),
-        ({"project": "jira", "paths": ["code/src/x.py"]}, ["Sandbox first", "Everywhere"], [NIGHT, PUT]),
-        ({"project": "python", "paths": ["code/src/x.py"]}, ["Only for Python", "Everywhere"], ["Sure"]),
+        (
+            {"project": "jira", "paths": ["code/src/x.py"]},
+            ["Sandbox first", "Everywhere"],
+            [NIGHT, PUT],
+        ),
+        (
+            {"project": "python", "paths": ["code/src/x.py"]},
+            ["Only for Python", "Everywhere"],
+            ["Sure"],
+        ),
         ({"paths": ["code/src/deep/x.py"]}, ["Only for Python"], []),
         ({"paths": ["code/setup.py"]}, [], ["About setup"]),
         ({"paths": ["code/README.md"]}, [], []),
         ({"paths": ["code/setup.py", "code/src/x.py"]}, ["Only for Python"], ["About setup"]),
-        ({"project": "python", "paths": ["code/setup.py"]}, ["Everywhere"], ["About setup", "Sure"]),
+        (
+            {"project": "python", "paths": ["code/setup.py"]},
+            ["Everywhere"],
+            ["About setup", "Sure"],
+        ),
         ({}, ["Everywhere"], []),
         ({"project": "nowhere"}, ["Everywhere"], []),
-        ({"query": "sandbox resets", "project": "jira", "budget": 3}, ["Sandbox first", "Everywhere"], [NIGHT]),
+        (
+            {"query": "sandbox resets", "project": "jira", "budget": 3},
+            ["Sandbox first", "Everywhere"],
+            [NIGHT],
+        ),
         ({"project": "python", "budget": 1}, ["Only for Python"], []),
         ({"project": "python", "budget": 2}, ["Only for Python"], ["Sure"]),
     ]
@@ -503,9 +601,13 @@ def test_context_gives_what_one_needs_before_beginning(prepared: World) -> None:
     assert found.notes == ("1 more rules apply, beyond the budget of 1",)
 
 
-def test_files_are_named_from_the_root_of_their_project_wherever_one_stands(prepared: World) -> None:
+def test_files_are_named_from_the_root_of_their_project_wherever_one_stands(
+    prepared: World,
+) -> None:
     inner = prepared.root.parent / "code/src"
     library = prepared.fresh(cwd=inner)
     for path in ("deep/x.py", str(inner / "deep/x.py"), "../src/./x.py"):
-        assert titles(context_job.context(library, ContextQuery(paths=[path])).rules) == ["Only for Python"]
+        assert titles(context_job.context(library, ContextQuery(paths=[path])).rules) == [
+            "Only for Python"
+        ]
     assert context_job.context(library, ContextQuery(paths=["../x.py"])).rules == ()

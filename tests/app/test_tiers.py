@@ -54,7 +54,11 @@ class Here(Company):
 @pytest.fixture
 def here(company: Company) -> Here:
     place = Here(company.folder, company.git, company.options, company.closing)
-    for tier, entry_id, colour in (("project", LESSON, "blue"), ("user", OTHER, "red"), (ACME, FROM_ACME, "green")):
+    for tier, entry_id, colour in (
+        ("project", LESSON, "blue"),
+        ("user", OTHER, "red"),
+        (ACME, FROM_ACME, "green"),
+    ):
         place.put(tier, entry_id, f"Frobnicate widgets with the {colour} lever")
         place.commit(tier)
     return place
@@ -62,7 +66,10 @@ def here(company: Company) -> Here:
 
 def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
     """(tier, title) of what a search finds, best first."""
-    return [(hit.entry.tier, hit.entry.title) for hit in search.search(library, query(text, **more)).lessons]
+    return [
+        (hit.entry.tier, hit.entry.title)
+        for hit in search.search(library, query(text, **more)).lessons
+    ]
 
 
 def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> None:
@@ -73,12 +80,18 @@ def test_the_best_match_comes_first_in_whichever_tier_it_lies(here: Here) -> Non
 def test_equal_results_come_nearest_first(here: Here) -> None:
     for place, tier in enumerate(ALL):
         here.put(tier, f"01JD3Z8QK5W7M2X9V4T6QQ00{9 - place}0", "Glue the gasket with care")
-    assert [tier for tier, _ in found(here.reading(*ALL), "glue the gasket with care")][:3] == list(ALL)
+    assert [tier for tier, _ in found(here.reading(*ALL), "glue the gasket with care")][:3] == list(
+        ALL
+    )
 
 
 def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: Here) -> None:
     for number in range(60):
-        here.put("user", f"01JD3Z8QK5W7M2X9V4T6Q1{number:04d}", f"Sundry note number {number} about levers and paint")
+        here.put(
+            "user",
+            f"01JD3Z8QK5W7M2X9V4T6Q1{number:04d}",
+            f"Sundry note number {number} about levers and paint",
+        )
     first = found(here.reading("project", "user"), "frobnicate blue")[0]
     assert first == ("project", "Frobnicate widgets with the blue lever")
 
@@ -87,7 +100,12 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     here: Here, tmp_path: Path, git: Git
 ) -> None:
     for number in range(6):
-        here.put(ALL[number % 3], f"01JD3Z8QK5W7M2X9V4T6Q2{number:04d}", f"{'bcaBCA'[number]} note", day=10 + number)
+        here.put(
+            ALL[number % 3],
+            f"01JD3Z8QK5W7M2X9V4T6Q2{number:04d}",
+            f"{'bcaBCA'[number]} note",
+            day=10 + number,
+        )
     whole = World(tmp_path / "whole", git, options(tmp_path))
     whole.root.mkdir()
     git(whole.root, "init", "-q")
@@ -96,21 +114,32 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
             whole.write(str(file.relative_to(here.root(tier))), file.read_bytes())
     library = here.reading(*ALL)
     for sort in ("newest", "created", "title", "path", "firm"):
-        of_tiers, of_one = (entries.list_entries(one, sort=sort, limit=5).entries for one in (library, whole.library))
+        of_tiers, of_one = (
+            entries.list_entries(one, sort=sort, limit=5).entries
+            for one in (library, whole.library)
+        )
         assert [summary.id for summary in of_tiers] == [summary.id for summary in of_one], sort
     whole.close()
 
 
 @pytest.mark.parametrize("names", [ALL, ALL[:2], ALL[::2], ALL[1:]])
-def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(here: Here, names: tuple[str, ...]) -> None:
+def test_no_tier_hides_or_relabels_an_entry_of_another_with_its_id(
+    here: Here, names: tuple[str, ...]
+) -> None:
     for tier in ALL:
         here.put(tier, LESSON, f"Frobnicate widgets with a lever of {tier}")
     library = here.reading(*names)
-    listed = {one.title: one for one in entries.list_entries(library).entries if "a lever of" in one.title}
+    listed = {
+        one.title: one for one in entries.list_entries(library).entries if "a lever of" in one.title
+    }
     assert {title: one.tier for title, one in listed.items()} == {
         f"Frobnicate widgets with a lever of {tier}": tier for tier in names
     }
-    assert len({one.id for one in listed.values()}) == len({one.handle for one in listed.values()}) == len(names)
+    assert (
+        len({one.id for one in listed.values()})
+        == len({one.handle for one in listed.values()})
+        == len(names)
+    )
     first = next(tier for tier in ("user", ACME, "project") if tier in names)
     assert entries.show(library, LESSON).entry.tier == first
     for title, summary in listed.items():
@@ -133,16 +162,22 @@ def test_the_same_bytes_in_another_project_are_another_text(here: Here) -> None:
     text = (here.root("user") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_bytes()
     put_file(here.root(ACME) / f"shop/lessons/2026-11/{LESSON.lower()}.md", text)
     summaries = entries.list_entries(here.reading("user", ACME)).entries
-    titled = {(summary.tier, summary.project) for summary in summaries if summary.title == "Frobnicate"}
+    titled = {
+        (summary.tier, summary.project) for summary in summaries if summary.title == "Frobnicate"
+    }
     assert titled == {("user", "global"), (ACME, "shop")}
 
 
 @pytest.mark.parametrize("tier", ["user", ACME])
-def test_a_text_that_states_the_id_by_which_another_goes_hides_nothing(here: Here, tier: str) -> None:
+def test_a_text_that_states_the_id_by_which_another_goes_hides_nothing(
+    here: Here, tier: str
+) -> None:
     here.put("user", LESSON, "Frobnicate by hand")
     here.put(ACME, LESSON, "Frobnicate by machine")
     library = here.reading("user", ACME)
-    guessed = {one.title: one.id for one in entries.list_entries(library).entries}["Frobnicate by machine"]
+    guessed = {one.title: one.id for one in entries.list_entries(library).entries}[
+        "Frobnicate by machine"
+    ]
     assert guessed != LESSON
     here.put(tier, guessed, "Frobnicate not at all")
     for _ in range(2):
@@ -150,7 +185,10 @@ def test_a_text_that_states_the_id_by_which_another_goes_hides_nothing(here: Her
         assert listed["Frobnicate by machine"].tier == ACME
         assert listed["Frobnicate not at all"].tier == tier
         assert len({one.id for one in listed.values()}) == len(listed)
-        assert entries.show(library, listed["Frobnicate by machine"].id).entry.title == "Frobnicate by machine"
+        assert (
+            entries.show(library, listed["Frobnicate by machine"].id).entry.title
+            == "Frobnicate by machine"
+        )
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
@@ -177,8 +215,13 @@ class TestWriting:
         library = here.reading(*ALL)
         editing.link(library, LESSON, OTHER, "related_to")
         editing.link(library, OTHER, LESSON, "related_to", 0.5)
-        assert OTHER in (here.root("project") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
-        assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [(LESSON, 0.5)]
+        assert (
+            OTHER
+            in (here.root("project") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
+        )
+        assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [
+            (LESSON, 0.5)
+        ]
         editing.unlink(library, OTHER, LESSON)
         assert entries.related(library, LESSON) == ()
 
@@ -191,9 +234,17 @@ class TestWriting:
 
 
 class TestRelations:
-    def test_of_two_that_contradict_each_other_the_nearer_comes_first_and_it_is_said(self, here: Here) -> None:
-        here.put("user", THIRD, "Glue gaskets hot", links="\n  - contradicts: 01JD3Z8QK5W7M2X9V4T6QQQ555")
-        here.put("project", "01JD3Z8QK5W7M2X9V4T6QQQ555", "Never glue anything that is made of rubber or cork")
+    def test_of_two_that_contradict_each_other_the_nearer_comes_first_and_it_is_said(
+        self, here: Here
+    ) -> None:
+        here.put(
+            "user", THIRD, "Glue gaskets hot", links="\n  - contradicts: 01JD3Z8QK5W7M2X9V4T6QQQ555"
+        )
+        here.put(
+            "project",
+            "01JD3Z8QK5W7M2X9V4T6QQQ555",
+            "Never glue anything that is made of rubber or cork",
+        )
         answer = search.search(here.reading(*ALL), Query("glue gaskets hot"))
         tiers = [hit.entry.tier for hit in answer.lessons]
         assert tiers.index("project") < tiers.index("user")
@@ -201,7 +252,9 @@ class TestRelations:
         assert len(said) == 1
         assert "[L-QQQ555] of the project tier is nearer, so it counts" in said[0]
 
-    def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
+    def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(
+        self, here: Here
+    ) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
         found = context.context(here.reading(*ALL), ContextQuery(project="global"))
         assert THIRD not in {summary.id for summary in found.lessons}
@@ -212,18 +265,35 @@ class TestRelations:
         library = here.reading(*ALL)
         assert OTHER not in {summary.id for summary in entries.list_entries(library).entries}
         assert "user" not in {tier for tier, _ in found(library, "frobnicate widgets")}
-        assert OTHER in {summary.id for summary in entries.list_entries(here.reading("user")).entries}
+        assert OTHER in {
+            summary.id for summary in entries.list_entries(here.reading("user")).entries
+        }
 
     def test_a_copy_of_another_tier_is_shown_once_and_the_nearer_one_is(self, here: Here) -> None:
         title = "Frobnicate widgets with the blue lever"
         here.put("user", THIRD, title, links=f"\n  - derived_from: {LESSON}")
-        assert [tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title] == ["project"]
-        here.put("project", LESSON, title, links="", body="A longer text scores less: " + "of this and that, " * 40)
-        assert [tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title] == ["project"]
+        assert [
+            tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title
+        ] == ["project"]
+        here.put(
+            "project",
+            LESSON,
+            title,
+            links="",
+            body="A longer text scores less: " + "of this and that, " * 40,
+        )
+        assert [
+            tier for tier, one in found(here.reading(*ALL), "the blue lever") if one == title
+        ] == ["project"]
 
     def test_copies_of_one_original_that_is_not_read_here_are_shown_once(self, here: Here) -> None:
         for tier, entry in (("user", THIRD), (ACME, "01JD3Z8QK5W7M2X9V4T6QQQ555")):
-            here.put(tier, entry, "Grease the blue lever", links="\n  - derived_from: 01JD3Z8QK5W7M2X9V4T6QQQ777")
+            here.put(
+                tier,
+                entry,
+                "Grease the blue lever",
+                links="\n  - derived_from: 01JD3Z8QK5W7M2X9V4T6QQQ777",
+            )
         shown = found(here.reading(*ALL), "grease the blue lever")
         assert [tier for tier, title in shown if title == "Grease the blue lever"] == ["user"]
 
@@ -232,7 +302,9 @@ class TestRules:
     def test_rules_of_all_tiers_come_with_who_approved_them(self, here: Here) -> None:
         for tier in ("user", ACME):
             library = here.reading(tier)
-            made = proposals.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
+            made = proposals.suggest_rule(
+                library, RuleDraft(f"Follow {tier}", "because", content="Do it.")
+            )
             review.approve_rule(library, made.branch)
         found = context.context(here.reading(*ALL), ContextQuery(project="global", approvals=True))
         assert {summary.tier for summary in found.rules} == {"user", ACME}
@@ -250,14 +322,22 @@ class TestRules:
         assert {(rule.title, rule.tier) for rule in listed} == {triple[:2] for triple in served}
         assert len({rule.handle for rule in listed}) == 2
         hits = search.search(library, query("deploy on monday or on friday")).rules
-        assert {(hit.entry.title, hit.entry.tier) for hit in hits} == {triple[:2] for triple in served}
+        assert {(hit.entry.title, hit.entry.tier) for hit in hits} == {
+            triple[:2] for triple in served
+        }
         asked = context.context(library, ContextQuery(project="global", approvals=True))
         for told in (asked, at_the_start(library, tmp_path)):
             rules = [rule for rule in told.entries if rule.kind is Kind.RULE]
-            labels = {(rule.title, rule.tier, told.approvals[rule.id].approved_by.split()[0]) for rule in rules}
+            labels = {
+                (rule.title, rule.tier, told.approvals[rule.id].approved_by.split()[0])
+                for rule in rules
+            }
             assert labels == served
         texts = at_the_start(library, tmp_path).texts
-        shown = {rule.title: (texts[rule.id], entries.show(library, rule.handle).body.strip()) for rule in listed}
+        shown = {
+            rule.title: (texts[rule.id], entries.show(library, rule.handle).body.strip())
+            for rule in listed
+        }
         assert shown["Deploy on Monday"] == ("Ask the duty officer.",) * 2
         assert shown["Deploy on Friday"] == ("Ask no one.",) * 2
 
@@ -299,12 +379,16 @@ class TestOpening:
         assert str(here.root("user")) in str(caught.value)
         assert "clone again" in caught.value.hint
 
-    def test_a_damaged_repository_of_an_enterprise_is_left_out_with_a_note(self, here: Here) -> None:
+    def test_a_damaged_repository_of_an_enterprise_is_left_out_with_a_note(
+        self, here: Here
+    ) -> None:
         (here.root(ACME) / ".git/HEAD").unlink()
         notes = entries.list_entries(here.reading(*ALL)).notes
         assert any(note.startswith("without the enterprise:acme tier: ") for note in notes)
 
-    def test_a_repository_of_an_enterprise_with_a_newer_program_is_read_with_a_note(self, here: Here) -> None:
+    def test_a_repository_of_an_enterprise_with_a_newer_program_is_read_with_a_note(
+        self, here: Here
+    ) -> None:
         put_file(here.root(ACME) / ".ai-lessons/config.yaml", "format: 99\n")
         notes = search.search(here.reading(*ALL), Query("frobnicate")).notes
         assert any("has format 99" in note for note in notes)
@@ -312,5 +396,7 @@ class TestOpening:
 
 def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:
     place = (TierPlace("user", here.root("user")),)
-    named = here.opened("user", tier="user", places=Places(place, place, "enterprise:zeta", named=True))
+    named = here.opened(
+        "user", tier="user", places=Places(place, place, "enterprise:zeta", named=True)
+    )
     assert entries.list_entries(named).notes == ()

@@ -18,7 +18,11 @@ def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
     sharing.undo(world.library)
     assert world.read(made.path) == before
     (done,) = sharing.undo(world.library)
-    assert (done.undone, done.subject, done.paths) == (made.commit, "Add lesson: First", (made.path,))
+    assert (done.undone, done.subject, done.paths) == (
+        made.commit,
+        "Add lesson: First",
+        (made.path,),
+    )
     assert not (world.root / made.path).exists()
     assert "First" not in world.titles()
     message = world.git(world.root, "log", "-1", "--format=%B")
@@ -29,12 +33,18 @@ def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
     assert "made here" in caught.value.hint
 
 
-def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_file(world: World) -> None:
+def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_file(
+    world: World,
+) -> None:
     made = world.add("First")
     editing.update(world.library, made.handle, confidence="high")
     editing.update(world.library, made.handle, confidence="low")
     done = sharing.undo(world.library, 3)
-    assert [one.subject for one in done] == ["Update lesson: First", "Update lesson: First", "Add lesson: First"]
+    assert [one.subject for one in done] == [
+        "Update lesson: First",
+        "Update lesson: First",
+        "Add lesson: First",
+    ]
     assert not (world.root / made.path).exists()
     assert world.commits()[:2] == ["Undo: 3 jobs", "Update lesson: First"]
     message = world.git(world.root, "log", "-1", "--format=%B")
@@ -93,7 +103,10 @@ def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
     assert sharing.undo(world.library)[0].undone == again.commit
     (before,) = sharing.undo(world.fresh())
     assert before.undone == first.commit
-    assert before.notes[0] == "“Approve rule: GET before PUT” stays: decisions about rules are not undone"
+    assert (
+        before.notes[0]
+        == "“Approve rule: GET before PUT” stays: decisions about rules are not undone"
+    )
     assert list((world.root / "global/rules").iterdir())
     with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
         sharing.undo(world.fresh())
@@ -109,7 +122,9 @@ def test_the_first_commit_of_a_repository_can_be_undone_too(world: World) -> Non
     assert not (world.root / made.path).exists()
 
 
-def test_a_job_of_another_machine_of_the_same_person_is_not_undone_here(world: World, tmp_path: Path) -> None:
+def test_a_job_of_another_machine_of_the_same_person_is_not_undone_here(
+    world: World, tmp_path: Path
+) -> None:
     hub, laptop = tmp_path / "hub.git", tmp_path / "laptop"
     here = world.add("Of the desktop")
     world.git(tmp_path, "init", "-q", "--bare", str(hub))
@@ -142,4 +157,6 @@ def test_jobs_that_share_one_move_of_the_branch_are_all_known_as_made_here(world
     world.library.primary.store.save()
     for record in (world.root / ".git/ai-lessons/committed").iterdir():
         record.unlink()
-    assert [job.paths[0] for job in sharing.undo(world.library, 3)] == [one.path for one in reversed(made)]
+    assert [job.paths[0] for job in sharing.undo(world.library, 3)] == [
+        one.path for one in reversed(made)
+    ]

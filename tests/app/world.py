@@ -9,7 +9,15 @@ from typing import Any
 
 from ai_lessons.app import editing, entries, resources, review
 from ai_lessons.app import search as app_search
-from ai_lessons.app.answers import Answer, Imported, LessonDraft, Listing, Query, ResourceDraft, Written
+from ai_lessons.app.answers import (
+    Answer,
+    Imported,
+    LessonDraft,
+    Listing,
+    Query,
+    ResourceDraft,
+    Written,
+)
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.learning.statistics import UsageTally
@@ -171,11 +179,16 @@ def usage_of(library: Library, ref: str) -> UsageTally:
 def listed_lessons(opened: Library, *, every: bool = False, **given: Any) -> Listing:
     """As `lesson list` lists them."""
     status = None if every else "active"
-    return entries.list_entries(opened, kinds=LESSONS, status=status, every=True, sort="created", **given)
+    return entries.list_entries(
+        opened, kinds=LESSONS, status=status, every=True, sort="created", **given
+    )
 
 
 def lesson(
-    entry_id: str = LESSON, title: str = "PUT replaces the workflow", body: str = "Seen twice.\n", **more: str
+    entry_id: str = LESSON,
+    title: str = "PUT replaces the workflow",
+    body: str = "Seen twice.\n",
+    **more: str,
 ) -> str:
     """The file of a lesson; further keys as lines of YAML."""
     extra = "".join(f"{key}: {value}\n" for key, value in more.items())

@@ -1,6 +1,18 @@
 """Real git histories: how a rule came into force, or did not. What each proves stands in the tables of the tests."""
 
-from approval.approval_world import AGENT, BRANCH, GITHUB, HUMAN, OTHER, OTHER_PATH, PATH, SECOND, Clone, World, text
+from approval.approval_world import (
+    AGENT,
+    BRANCH,
+    GITHUB,
+    HUMAN,
+    OTHER,
+    OTHER_PATH,
+    PATH,
+    SECOND,
+    Clone,
+    World,
+    text,
+)
 
 MOVED = "jira/rules/renamed.md"
 ELSEWHERE = "github/rules/use-x-8f3k2a.md"

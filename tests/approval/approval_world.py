@@ -46,7 +46,9 @@ class Clone:
     clock: list[int] = field(default_factory=lambda: [1_760_000_000])
     keys: dict[str, Path] = field(default_factory=dict)
 
-    def run(self, *arguments: str, by: Who = HUMAN, committer: Who | None = None, ok: bool = True) -> str:
+    def run(
+        self, *arguments: str, by: Who = HUMAN, committer: Who | None = None, ok: bool = True
+    ) -> str:
         self.clock[0] += 60
         environment = os.environ | {"GIT_EDITOR": "true"}
         for role, (name, email) in (("AUTHOR", by), ("COMMITTER", committer or by)):
@@ -56,10 +58,17 @@ class Clone:
             settings = ("gpg.format=ssh", f"user.signingkey={key}", "commit.gpgsign=true")
             arguments = (*(part for one in settings for part in ("-c", one)), *arguments)
         done = subprocess.run(
-            ["git", *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+            ["git", *arguments],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if ok and done.returncode:
-            raise AssertionError(f"git {arguments} -> {done.returncode}\n{done.stdout}{done.stderr}")
+            raise AssertionError(
+                f"git {arguments} -> {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout.strip()
 
     def write(self, path: str, content: str) -> None:
@@ -68,7 +77,11 @@ class Clone:
         file.write_text(content)
 
     def commit(
-        self, message: str, files: Mapping[str, str | None], by: Who = HUMAN, committer: Who | None = None
+        self,
+        message: str,
+        files: Mapping[str, str | None],
+        by: Who = HUMAN,
+        committer: Who | None = None,
     ) -> str:
         for path, content in files.items():
             if content is None:
@@ -89,7 +102,9 @@ class Clone:
     def pinned(self, *lines: str) -> PinnedSigners:
         """The signers of main, with this list pinned in a folder beside the clone; without lines as it is."""
         worktree, folder = locate(self.root), self.root.with_name("user")
-        signers = PinnedSigners(worktree, MAIN, folder, lambda: datetime.fromtimestamp(self.clock[0], UTC))
+        signers = PinnedSigners(
+            worktree, MAIN, folder, lambda: datetime.fromtimestamp(self.clock[0], UTC)
+        )
         if lines:
             signers.pin("".join(lines).encode())
         return signers
@@ -98,7 +113,11 @@ class Clone:
         return self.run("rev-parse", name)
 
     def other_work(self, by: Who = HUMAN) -> None:
-        self.commit("Add lesson: something", {f"jira/lessons/2026-01/{self.clock[0]}.md": f"{self.clock[0]}\n"}, by)
+        self.commit(
+            "Add lesson: something",
+            {f"jira/lessons/2026-01/{self.clock[0]}.md": f"{self.clock[0]}\n"},
+            by,
+        )
 
     def propose(
         self,
@@ -115,11 +134,28 @@ class Clone:
         self.run("switch", "-q", "main")
         return made
 
-    def merge(self, *branches: str, by: Who = HUMAN, message: str | None = None, options: tuple[str, ...] = ()) -> None:
-        self.run("merge", "-q", *(("-m", message) if message else ("--no-edit",)), *options, *branches, by=by)
+    def merge(
+        self,
+        *branches: str,
+        by: Who = HUMAN,
+        message: str | None = None,
+        options: tuple[str, ...] = (),
+    ) -> None:
+        self.run(
+            "merge",
+            "-q",
+            *(("-m", message) if message else ("--no-edit",)),
+            *options,
+            *branches,
+            by=by,
+        )
 
     def squash(
-        self, branch: str = BRANCH, message: str = "Use X", by: Who = HUMAN, committer: Who | None = None
+        self,
+        branch: str = BRANCH,
+        message: str = "Use X",
+        by: Who = HUMAN,
+        committer: Who | None = None,
     ) -> None:
         self.run("merge", "-q", "--squash", branch)
         self.run("commit", "-q", "-m", message, by=by, committer=committer)
@@ -152,7 +188,12 @@ class World:
     clock: list[int] = field(default_factory=lambda: [1_760_000_000])
 
     def clone(self, name: str) -> Clone:
-        subprocess.run(["git", "clone", "-q", "hub.git", name], cwd=self.folder, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "clone", "-q", "hub.git", name],
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
+        )
         return Clone(self.folder / name, self.clock)
 
 

@@ -38,15 +38,21 @@ class Desk:
 
     def trunk(self) -> state.Trunk:
         worktree = self.store.worktree
-        signers = PinnedSigners(worktree, MAIN, self.root.with_name("user"), lambda: datetime.now(UTC))
+        signers = PinnedSigners(
+            worktree, MAIN, self.root.with_name("user"), lambda: datetime.now(UTC)
+        )
         return state.approval_of_branch(worktree, MAIN, signers)
 
-    def propose(self, files: dict[str, str | None] | None = None, stem: str = STEM, agent: str | None = None) -> Made:
+    def propose(
+        self, files: dict[str, str | None] | None = None, stem: str = STEM, agent: str | None = None
+    ) -> Made:
         wanted = {PATH: text("Use X")} if files is None else files
         data = {path: None if words is None else words.encode() for path, words in wanted.items()}
         store = self.store
         with opened(store.worktree) as repo:
-            request = decisions.ProposalRequest(RULE, stem, "Propose rule: Use X", data, actor=Actor(agent=agent))
+            request = decisions.ProposalRequest(
+                RULE, stem, "Propose rule: Use X", data, actor=Actor(agent=agent)
+            )
             return decisions.propose(store, repo, self.trunk(), request)
 
     def waiting(self) -> list[OpenProposal]:
@@ -71,7 +77,15 @@ class Desk:
         with opened(store.worktree) as repo:
             words = data_of(repo, one.piece.new).decode() if one.piece.new else ""
             record = Rejection(
-                one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
+                one.entry,
+                "Use X",
+                reason,
+                one.name,
+                one.commit,
+                one.piece.path,
+                "A",
+                "2026-11-21T20:14:00Z",
+                words,
             )
             return decisions.reject(store, repo, self.trunk(), one, record, RECORD)
 
@@ -90,7 +104,11 @@ class Desk:
 
     def served(self, rule: str = RULE) -> str | None:
         verdict = self.verdict(rule)
-        return self.run("cat-file", "blob", verdict.blob).splitlines()[-1] if verdict and verdict.blob else None
+        return (
+            self.run("cat-file", "blob", verdict.blob).splitlines()[-1]
+            if verdict and verdict.blob
+            else None
+        )
 
     def write(self, path: str, words: str) -> Path:
         return put_file(self.root / path, words)

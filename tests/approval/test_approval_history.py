@@ -18,12 +18,35 @@ from ai_lessons.errors import GitMissing
 from ai_lessons.git import commits
 from ai_lessons.git.worktree import Worktree, locate
 from approval import approval_world
-from approval.approval_world import AGENT, BRANCH, HUMAN, OTHER, OTHER_BRANCH, PATH, RULE, Clone, text
+from approval.approval_world import (
+    AGENT,
+    BRANCH,
+    HUMAN,
+    OTHER,
+    OTHER_BRANCH,
+    PATH,
+    RULE,
+    Clone,
+    text,
+)
 
 REF = "refs/heads/main"
 TWIN = RULE.replace("01JD", "01JE")
-PATHS = (PATH, approval_world.OTHER_PATH, "jira/rules/moved.md", "web/rules/x.md", "jira/lessons/a.md")
-TEXTS = (text("one"), text("two"), text("other", OTHER), text("twin", TWIN), "no frontmatter\n", "---\nid: [\n---\n")
+PATHS = (
+    PATH,
+    approval_world.OTHER_PATH,
+    "jira/rules/moved.md",
+    "web/rules/x.md",
+    "jira/lessons/a.md",
+)
+TEXTS = (
+    text("one"),
+    text("two"),
+    text("other", OTHER),
+    text("twin", TWIN),
+    "no frontmatter\n",
+    "---\nid: [\n---\n",
+)
 MESSAGES = (
     "tidy", f"Merge branch '{BRANCH}'", f"Merge branch '{OTHER_BRANCH}'",
     f"Merge branches '{BRANCH}' and '{OTHER_BRANCH}'", f"Merge branch '{BRANCH}' into feature",
@@ -60,12 +83,18 @@ def histories(draw: st.DrawFn) -> tuple[list[Planned], list[tuple[int, int, int]
     for number in range(draw(st.integers(3, 14))):
         parents = draw(_parents(number))
         # the likely things often: one rule, merged by its name, from a side that starts one or two commits back
-        several = st.tuples(st.sampled_from((PATH, *PATHS)), st.sampled_from((*TEXTS[:2], *TEXTS, None)))
+        several = st.tuples(
+            st.sampled_from((PATH, *PATHS)), st.sampled_from((*TEXTS[:2], *TEXTS, None))
+        )
         commits.append(
             Planned(
                 tuple(parents),
                 tuple(draw(st.lists(several, max_size=2))),
-                draw(st.sampled_from(MESSAGES if len(parents) < 2 else (*MESSAGES[1:2] * 4, *MESSAGES))),
+                draw(
+                    st.sampled_from(
+                        MESSAGES if len(parents) < 2 else (*MESSAGES[1:2] * 4, *MESSAGES)
+                    )
+                ),
                 draw(st.sampled_from((AGENT, HUMAN))),
                 draw(st.sampled_from((AGENT, HUMAN, approval_world.GITHUB))),
                 1_760_000_000 + draw(st.integers(0, 9)) * 60,
@@ -74,7 +103,9 @@ def histories(draw: st.DrawFn) -> tuple[list[Planned], list[tuple[int, int, int]
         )
     place = st.integers(0, len(commits) - 1)
     branch = st.integers(-1, len(commits) - 1)
-    return commits, draw(st.lists(st.tuples(place, branch, branch), min_size=1, max_size=4).map(sorted))
+    return commits, draw(
+        st.lists(st.tuples(place, branch, branch), min_size=1, max_size=4).map(sorted)
+    )
 
 
 def build(root: Path, commits: list[Planned]) -> list[str]:
@@ -98,19 +129,25 @@ def build(root: Path, commits: list[Planned]) -> list[str]:
             stream.append(f"{'merge' if n else 'from'} :{parent + 1}\n".encode())
         stream.append(b"deleteall\n")
         for path, content in tree.items():
-            stream.append(f"M 100644 inline {path}\ndata {len(content.encode())}\n{content}\n".encode())
+            stream.append(
+                f"M 100644 inline {path}\ndata {len(content.encode())}\n{content}\n".encode()
+            )
     git = ["git", "-C", str(root)]
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     marks = root / ".git" / "marks"
     subprocess.run(
-        [*git, "fast-import", "--quiet", "--force", f"--export-marks={marks}"], input=b"".join(stream), check=True
+        [*git, "fast-import", "--quiet", "--force", f"--export-marks={marks}"],
+        input=b"".join(stream),
+        check=True,
     )
     by_mark = dict(line.split() for line in marks.read_text().splitlines())
     return [by_mark[f":{number + 1}"] for number in range(len(commits))]
 
 
 def place_branches(root: Path, ids: list[str], stage: tuple[int, int, int]) -> None:
-    for ref, number in zip((REF, f"refs/heads/{BRANCH}", f"refs/remotes/origin/{OTHER_BRANCH}"), stage, strict=True):
+    for ref, number in zip(
+        (REF, f"refs/heads/{BRANCH}", f"refs/remotes/origin/{OTHER_BRANCH}"), stage, strict=True
+    ):
         file = root / ".git" / ref
         file.unlink(missing_ok=True)
         if number >= 0:
@@ -153,12 +190,17 @@ def test_history_read_in_pieces_gives_the_same_as_history_read_at_once(
         at_once = derive(worktree, REF)
         assert at_once == in_pieces
         tree = subprocess.run(
-            ["git", "-C", name, "ls-tree", "-r", "--name-only", REF], capture_output=True, text=True, check=True
+            ["git", "-C", name, "ls-tree", "-r", "--name-only", REF],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert set(in_pieces.files) == {path for path in tree.stdout.split() if "/rules/" in path}
 
 
-def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_with_nothing_new_starts_no_program(
+    mine: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine.approved()
     mine.view()
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -166,7 +208,9 @@ def test_a_read_with_nothing_new_starts_no_program(mine: Clone, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("what", ["commit", "packed", "damaged", "other version"])
-def test_a_read_after_a_change_works_it_out(mine: Clone, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_after_a_change_works_it_out(
+    mine: Clone, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine.approved()
     mine.view()
     worktree = locate(mine.root)
@@ -180,7 +224,10 @@ def test_a_read_after_a_change_works_it_out(mine: Clone, what: str, monkeypatch:
             state.write_bytes(state.read_bytes()[:-100])
         case _:
             state.write_text(re.sub('"key":"[0-9]+"', '"key":"99"', state.read_text(), count=1))
-    with monkeypatch.context() as without_git, nullcontext() if what == "packed" else pytest.raises(GitMissing):
+    with (
+        monkeypatch.context() as without_git,
+        nullcontext() if what == "packed" else pytest.raises(GitMissing),
+    ):
         without_git.setenv("PATH", "/nonexistent")
         mine.view()
     assert mine.served() == "Use X"

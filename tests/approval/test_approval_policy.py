@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from ai_lessons.approval import state
 from ai_lessons.git.worktree import folder, locate
-from ai_lessons.model.approval import ApprovalPolicy, merged_branches, parsed_id, rule_end, stated_id, trailers
+from ai_lessons.model.approval import (
+    ApprovalPolicy,
+    merged_branches,
+    parsed_id,
+    rule_end,
+    stated_id,
+    trailers,
+)
 from approval.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text
 
 REMOTE = "refs/remotes/origin/main"
@@ -37,7 +44,9 @@ def test_a_stricter_policy_holds_from_the_commit_that_states_it(mine: Clone) -> 
     assert mine.served() is None
 
 
-def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked(mine: Clone) -> None:
+def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked(
+    mine: Clone,
+) -> None:
     mine.commit("policy", config(require="signed"))
     mine.approved()
     assert mine.view().policy == ApprovalPolicy("signed")
@@ -46,7 +55,11 @@ def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked
         assert (mine.view().policy, kinds(mine)) == (ApprovalPolicy("signed"), ["weakened"])
         assert mine.served() is None
     state.acknowledge(locate(mine.root), mine.view(), ApprovalPolicy("merge"))
-    assert (mine.view().policy, kinds(mine), mine.served()) == (ApprovalPolicy("merge"), [], "Use X")
+    assert (mine.view().policy, kinds(mine), mine.served()) == (
+        ApprovalPolicy("merge"),
+        [],
+        "Use X",
+    )
 
 
 @pytest.mark.parametrize("broken", ["approval: [", "approval:\n  require: nothing\n", "\0"])
@@ -63,7 +76,9 @@ def test_settings_broken_later_leave_the_policy_that_was_seen(mine: Clone) -> No
     assert (kinds(mine), mine.served()) == (["settings"], "Use X")
 
 
-def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_does(mine: Clone) -> None:
+def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_does(
+    mine: Clone,
+) -> None:
     mine.commit("policy", config(require="forge"))
     mine.commit("a rule by whatever way the forge allows", {PATH: text("Use X")}, AGENT)
     mine.run("push", "-q")
@@ -77,7 +92,9 @@ def test_on_a_protected_branch_of_a_forge_everything_counts_and_nothing_here_doe
     assert mine.served(ref=REMOTE) is None
 
 
-def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_thrown_away(mine: Clone) -> None:
+def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_thrown_away(
+    mine: Clone,
+) -> None:
     mine.approved()
     mine.view()
     mine.run("reset", "-q", "--hard", "HEAD~1")
@@ -146,16 +163,33 @@ def test_no_message_crashes_the_reader(message: str) -> None:
     merged_branches(f"Merge branch '{message}'", "main")
 
 
-IDS = st.sampled_from([RULE, RULE.lower(), "0" * 26, f'"{RULE}"', "x", "", f"{RULE} # c", f"{RULE}\n  - a", "[", "|"])
+IDS = st.sampled_from(
+    [RULE, RULE.lower(), "0" * 26, f'"{RULE}"', "x", "", f"{RULE} # c", f"{RULE}\n  - a", "[", "|"]
+)
 KEYS = st.sampled_from(["id", "id ", "title", "tags", "links", '"id"', "ID", "a.b", "- id"])
 VALUES = IDS | st.sampled_from(
-    ["use: x", "'", '"', '"x: y"', "&a", "*a", "!t", "- a", "\n  - a\n  - b: c", "> x", "{", "\u2028id: x"]
+    [
+        "use: x",
+        "'",
+        '"',
+        '"x: y"',
+        "&a",
+        "*a",
+        "!t",
+        "- a",
+        "\n  - a\n  - b: c",
+        "> x",
+        "{",
+        "\u2028id: x",
+    ]
 )
 MATTERS = st.lists(st.tuples(KEYS, VALUES, st.sampled_from(["", " ", "  "])), max_size=5)
 
 
 @given(MATTERS, st.sampled_from(["body\n", "---\n", "\0", ""]))
-def test_the_short_way_to_an_id_never_differs_from_the_long_one(matter: list[tuple[str, str, str]], body: str) -> None:
+def test_the_short_way_to_an_id_never_differs_from_the_long_one(
+    matter: list[tuple[str, str, str]], body: str
+) -> None:
     lines = "".join(f"{indent}{key}: {value}\n" for key, value, indent in matter)
     data = f"---\n{lines}---\n{body}".encode()
     assert stated_id(data) == parsed_id(data)

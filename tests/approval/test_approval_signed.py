@@ -18,7 +18,19 @@ from ai_lessons.errors import Refused
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import Worktree, locate
 from ai_lessons.model.approval import APPROVES, ApprovalLine, Verdict
-from approval.approval_world import AGENT, BRANCH, HUMAN, MAIN, PATH, RULE, SECOND, Clone, Who, text, world
+from approval.approval_world import (
+    AGENT,
+    BRANCH,
+    HUMAN,
+    MAIN,
+    PATH,
+    RULE,
+    SECOND,
+    Clone,
+    Who,
+    text,
+    world,
+)
 from real_world import instead, put_program
 
 CONFIG = ".ai-lessons/config.yaml"
@@ -74,11 +86,17 @@ def test_a_signed_line_does_and_says_who_and_when(mine: Clone) -> None:
     found = verdict(mine)
     evidence = found.evidence
     assert (found.in_force, found.unapproved) == (True, ())
-    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", HUMAN[1])
+    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (
+        3,
+        "signed",
+        HUMAN[1],
+    )
     assert (evidence.commit, evidence.suggested_by[0].email) == (mine.head(), AGENT[1])
 
 
-def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, closing: ExitStack) -> None:
+def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(
+    mine: Clone, closing: ExitStack
+) -> None:
     approve(mine)
     mine.has_key(SECOND)
     blob = mine.run("rev-parse", f"HEAD:{PATH}")
@@ -87,7 +105,10 @@ def test_lines_that_are_signed_by_others_do_not_hide_a_good_one(mine: Clone, clo
         empty = mine.run("commit-tree", tree, "-p", "HEAD", "-m", "x", by=SECOND)
         words = f"Approve rule: Use X{line(mine, blob)}"
         mine.run(
-            "reset", "-q", "--hard", mine.run("commit-tree", tree, "-p", "HEAD", "-p", empty, "-m", words, by=SECOND)
+            "reset",
+            "-q",
+            "--hard",
+            mine.run("commit-tree", tree, "-p", "HEAD", "-p", empty, "-m", words, by=SECOND),
         )
     asked = programs_of(closing)
     assert (served(mine), len(asked) <= 6) == ("Use X", True)
@@ -120,7 +141,9 @@ def test_the_ways_to_one_repository_are_one_address(url: str, tmp_path: Path) ->
     assert plain_address(url, tmp_path) == "forge.example/acme/kb"
 
 
-def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(mine: Clone) -> None:
+def test_who_has_to_be_another_person_cannot_sign_his_own_proposal_under_another_name(
+    mine: Clone,
+) -> None:
     mine.commit("settings", {CONFIG: "format: 1\napproval:\n  require: signed\n  distinct: true\n"})
     mine.propose(base="main", by=HUMAN)
     mine.keys[SECOND[1]] = mine.keys[HUMAN[1]]
@@ -142,10 +165,14 @@ SETTINGS = ("gpg.program", "gpg.openpgp.program", "gpg.ssh.program", "gpg.ssh.al
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_program_and_no_list_that_the_repository_names_is_asked(mine: Clone, setting: str) -> None:
+def test_no_program_and_no_list_that_the_repository_names_is_asked(
+    mine: Clone, setting: str
+) -> None:
     (pinned,), gpg = mine.pinned().read() or (), "0123456789ABCDEF" * 2 + "01234567"
     mine.pinned(pinned.line + "\n", f"{HUMAN[1]} openpgp {gpg}\n")
-    liar = put_program(mine.root.with_name("liar"), LIAR.format(who=HUMAN[1], key=pinned.key, gpg=gpg))
+    liar = put_program(
+        mine.root.with_name("liar"), LIAR.format(who=HUMAN[1], key=pinned.key, gpg=gpg)
+    )
     strangers = mine.root.with_name("strangers")
     strangers.write_text(mine.has_key(SECOND))
     if setting in SETTINGS[:2]:
@@ -163,7 +190,12 @@ def test_no_program_and_no_list_that_the_repository_names_is_asked(mine: Clone, 
 
 @pytest.mark.parametrize(
     "setting",
-    ["gpg.format=openpgp", "gpg.minTrustLevel=ultimate", "log.showSignature=true", "i18n.logOutputEncoding=UTF-16"],
+    [
+        "gpg.format=openpgp",
+        "gpg.minTrustLevel=ultimate",
+        "log.showSignature=true",
+        "i18n.logOutputEncoding=UTF-16",
+    ],
 )
 def test_no_setting_of_the_repository_hides_a_good_signature(mine: Clone, setting: str) -> None:
     approve(mine)
@@ -178,10 +210,24 @@ def test_an_openpgp_signature_counts_by_the_fingerprint_on_the_list(
     home.mkdir(mode=0o700)
     monkeypatch.setenv("GNUPGHOME", str(home))
     try:
-        make = ["gpg", "--batch", "-q", "--passphrase", "", "--quick-gen-key", "Human <human@x>", "ed25519", "sign"]
+        make = [
+            "gpg",
+            "--batch",
+            "-q",
+            "--passphrase",
+            "",
+            "--quick-gen-key",
+            "Human <human@x>",
+            "ed25519",
+            "sign",
+        ]
         subprocess.run(make, check=True, capture_output=True)
-        listed = subprocess.run(["gpg", "--list-keys", "--with-colons"], check=True, capture_output=True, text=True)
-        key = next(row.split(":")[9] for row in listed.stdout.splitlines() if row.startswith("fpr:"))
+        listed = subprocess.run(
+            ["gpg", "--list-keys", "--with-colons"], check=True, capture_output=True, text=True
+        )
+        key = next(
+            row.split(":")[9] for row in listed.stdout.splitlines() if row.startswith("fpr:")
+        )
         mine.keys.clear()
         mine.propose(base="main")
         signing = ("-c", "commit.gpgsign=true", "-c", f"user.signingkey={key}")
@@ -239,7 +285,9 @@ LINES = [
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
-def test_a_line_of_the_list_counts_as_it_does_for_git(mine: Clone, line: str, expected: str | None) -> None:
+def test_a_line_of_the_list_counts_as_it_does_for_git(
+    mine: Clone, line: str, expected: str | None
+) -> None:
     public = mine.keys[HUMAN[1]].with_suffix(".pub").read_text().strip()
     made = mine.commit("something", {"a.md": "a\n"})
     signers = mine.pinned("nonsense\n", line.replace("KEY", public) + "\n")

@@ -32,15 +32,27 @@ def judged(clone: Clone) -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize(("situation", "words", "level", "how", "by"), TABLE, ids=[row[0].__name__ for row in TABLE])
+@pytest.mark.parametrize(
+    ("situation", "words", "level", "how", "by"), TABLE, ids=[row[0].__name__ for row in TABLE]
+)
 def test_the_verdict_on_a_rule_after_a_history(
-    tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str, by: str | None
+    tmp_path: Path,
+    situation: Callable[[World, Clone], None],
+    words: str | None,
+    level: int,
+    how: str,
+    by: str | None,
 ) -> None:
     w, mine = world(tmp_path)
     situation(w, mine)
     verdict = judged(mine)
     evidence = verdict.evidence
-    assert (mine.served(), evidence.level, evidence.how, evidence.by and evidence.by.email) == (words, level, how, by)
+    assert (mine.served(), evidence.level, evidence.how, evidence.by and evidence.by.email) == (
+        words,
+        level,
+        how,
+        by,
+    )
     assert verdict.in_force is (words is not None)
 
 
@@ -56,9 +68,15 @@ DISTINCT = [
 ]
 
 
-@pytest.mark.parametrize(("situation", "words", "level", "how"), DISTINCT, ids=[row[0].__name__ for row in DISTINCT])
+@pytest.mark.parametrize(
+    ("situation", "words", "level", "how"), DISTINCT, ids=[row[0].__name__ for row in DISTINCT]
+)
 def test_the_verdict_where_another_person_has_to_approve(
-    tmp_path: Path, situation: Callable[[World, Clone], None], words: str | None, level: int, how: str
+    tmp_path: Path,
+    situation: Callable[[World, Clone], None],
+    words: str | None,
+    level: int,
+    how: str,
 ) -> None:
     w, mine = world(tmp_path)
     mine.commit("settings", {".ai-lessons/config.yaml": "format: 1\napproval:\n  distinct: true\n"})
@@ -87,7 +105,9 @@ def test_what_stands_there_without_evidence(
     w, mine = world(tmp_path)
     situation(w, mine)
     verdict = judged(mine)
-    assert [(one.path, one.blob is not None, one.evidence.how) for one in verdict.unapproved] == beside
+    assert [
+        (one.path, one.blob is not None, one.evidence.how) for one in verdict.unapproved
+    ] == beside
 
 
 def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
@@ -99,7 +119,10 @@ def test_who_suggested_and_when_and_where_are_told(tmp_path: Path) -> None:
     assert [person.email for person in evidence.suggested_by] == ["agent@x"]
     assert (evidence.commit, evidence.at) == (merge[0], int(merge[1]))
     assert evidence.reason == f"it names a pull request: Merge pull request #7 from org/{BRANCH}"
-    assert (verdict.path, mine.run("cat-file", "blob", verdict.blob or "")) == (PATH, text("Use X").strip())
+    assert (verdict.path, mine.run("cat-file", "blob", verdict.blob or "")) == (
+        PATH,
+        text("Use X").strip(),
+    )
 
 
 def test_everybody_who_wrote_on_the_proposal_suggested_it(mine: Clone) -> None:
@@ -119,7 +142,9 @@ def test_a_rule_without_an_id_is_the_one_at_its_place(mine: Clone) -> None:
     assert mine.served(rule) == "Use X"
     mine.run("mv", PATH, at.MOVED)
     mine.commit("rename", {})
-    assert mine.served(rule) == "Use X", "its place is its identity, so it was removed without evidence"
+    assert mine.served(rule) == "Use X", (
+        "its place is its identity, so it was removed without evidence"
+    )
     assert mine.served(derived_id(at.MOVED)) is None
 
 

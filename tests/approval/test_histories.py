@@ -33,7 +33,18 @@ def histories(name: str) -> list[tuple[str, str]]:
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("keys")
     for name in ("ada", "bob", "mal"):
-        command = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name))
+        command = (
+            "ssh-keygen",
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            name,
+            "-f",
+            str(folder / name),
+        )
         subprocess.run(command, check=True)
     return folder
 
@@ -43,7 +54,11 @@ def served(folder: Path, rule: str, options: list[str], signers_file: Path) -> s
     worktree = locate(folder)
     values = dict(pairwise(options))
     policy = ApprovalPolicy(values.get("--policy", "merge"), "--distinct" in options)  # type: ignore[arg-type]  # of the file
-    ref = "refs/remotes/origin/main" if policy.require == "forge" else f"refs/heads/{values.get('--rev', 'main')}"
+    ref = (
+        "refs/remotes/origin/main"
+        if policy.require == "forge"
+        else f"refs/heads/{values.get('--rev', 'main')}"
+    )
     signers: Signers = NO_SIGNERS
     if policy.require == "signed":
         listed = SignerList(LIST, data=signers_file.read_bytes())
@@ -58,14 +73,24 @@ def served(folder: Path, rule: str, options: list[str], signers_file: Path) -> s
 
 
 @pytest.mark.parametrize(
-    "script", [pytest.param(lines, id=name) for file in ("flows", "attacks") for name, lines in histories(file)]
+    "script",
+    [
+        pytest.param(lines, id=name)
+        for file in ("flows", "attacks")
+        for name, lines in histories(file)
+    ],
 )
 def test_what_is_in_force_after_this_history(script: str, tmp_path: Path, keys: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "OUT": str(tmp_path), "KEYS": str(keys)}
     lines = f". '{FOLDER}/world.sh'\n{script}"
     # some of what the lines ask git for fails, as it did for the attacker
     done = subprocess.run(
-        ("bash", "-c", lines), env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        ("bash", "-c", lines),
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     asked = sorted(tmp_path.glob("*.asked"), key=lambda file: int(file.stem))
     assert asked, done.stderr
@@ -89,13 +114,20 @@ def proposed(root: Path, git: Git) -> list[str]:
 def test_unless_they_are_asked_for_no_entry_comes(tmp_path: Path, git: Git) -> None:
     made = init(tmp_path / "r")
     assert not [name for name in made.added if place(name)]
-    assert {".ai-lessons/config.yaml", "README.md", "CODEOWNERS", ".github/workflows/validate.yml"} <= set(made.added)
+    assert {
+        ".ai-lessons/config.yaml",
+        "README.md",
+        "CODEOWNERS",
+        ".github/workflows/validate.yml",
+    } <= set(made.added)
     assert set(git(made.root, "ls-files").split("\n")) == set(made.added)
     assert git(made.root, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
 @pytest.mark.parametrize("team", [False, True])
-def test_all_wait_as_proposals_and_none_is_approved(tmp_path: Path, git: Git, *, team: bool) -> None:
+def test_all_wait_as_proposals_and_none_is_approved(
+    tmp_path: Path, git: Git, *, team: bool
+) -> None:
     made = init(tmp_path / "r", team=team, with_starters=True)
     branches = proposed(made.root, git)
     assert len(branches) == len(RULES)
@@ -107,7 +139,9 @@ def test_all_wait_as_proposals_and_none_is_approved(tmp_path: Path, git: Git, *,
     assert git(made.root, "fsck", "--strict") == ""
 
 
-def test_a_repository_with_content_gets_them_when_they_are_asked_for(tmp_path: Path, git: Git) -> None:
+def test_a_repository_with_content_gets_them_when_they_are_asked_for(
+    tmp_path: Path, git: Git
+) -> None:
     root = init(tmp_path / "r").root
     (root / "shop" / "docs").mkdir(parents=True)
     (root / "shop" / "docs" / "a.md").write_text("# Mine\n")
@@ -118,7 +152,9 @@ def test_a_repository_with_content_gets_them_when_they_are_asked_for(tmp_path: P
     assert len(proposed(root, git)) == len(RULES)
 
 
-def test_one_is_in_force_once_a_person_has_merged_it_and_does_not_come_back_unasked(tmp_path: Path, git: Git) -> None:
+def test_one_is_in_force_once_a_person_has_merged_it_and_does_not_come_back_unasked(
+    tmp_path: Path, git: Git
+) -> None:
     root = init(tmp_path / "r", with_starters=True).root
     branch = proposed(root, git)[0]
     git(root, "merge", "-q", "--no-ff", "--no-edit", branch)

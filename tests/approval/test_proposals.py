@@ -16,7 +16,9 @@ def everything(desk: Desk) -> dict[str, object]:
     git_dir = desk.root / ".git"
     return {
         "status": desk.status(),
-        "files": {p: p.read_bytes() for p in desk.root.rglob("*") if p.is_file() and ".git" not in p.parts},
+        "files": {
+            p: p.read_bytes() for p in desk.root.rglob("*") if p.is_file() and ".git" not in p.parts
+        },
         "index": (git_dir / "index").read_bytes(),
         "HEAD": (git_dir / "HEAD").read_text(),
         "HEAD log": (git_dir / "logs" / "HEAD").read_text(),
@@ -85,13 +87,21 @@ def test_every_way_to_take_a_proposal_closes_it_and_puts_it_in_force_if_it_is_kn
     assert verdict is not None
     if way != "squash":
         assert verdict.evidence.by is not None
-        assert (verdict.evidence.by.email, verdict.evidence.suggested_by[0].email) == ("human@x", "agent@x")
+        assert (verdict.evidence.by.email, verdict.evidence.suggested_by[0].email) == (
+            "human@x",
+            "agent@x",
+        )
 
 
 def test_a_branch_name_that_is_taken_gets_a_number(desk: Desk) -> None:
-    assert [desk.propose().branch, desk.propose({PATH: text("Use Y")}).branch] == [BRANCH, f"{BRANCH}-2"]
+    assert [desk.propose().branch, desk.propose({PATH: text("Use Y")}).branch] == [
+        BRANCH,
+        f"{BRANCH}-2",
+    ]
     faults = [one.faults for one in desk.waiting()]
-    assert faults == [(f"{BRANCH}{end} proposes something else for this rule",) for end in ("-2", "")]
+    assert faults == [
+        (f"{BRANCH}{end} proposes something else for this rule",) for end in ("-2", "")
+    ]
 
 
 def test_of_two_proposals_for_one_rule_the_second_cannot_follow_the_first(desk: Desk) -> None:
@@ -178,7 +188,9 @@ def test_where_a_proposal_left_main_does_not_hang_on_clocks(
         monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-01-01T{hour}:00:00Z")
         desk.commit(path, words)
 
-    for number in range(8):  # commits of one second have no order but that of their ids, which are as good as random
+    for number in range(
+        8
+    ):  # commits of one second have no order but that of their ids, which are as good as random
         branch = f"rules/R-8F3K2A-use-{number}"
         commit("global/docs/unversioned/main.md", f"{number}\n", 12)
         desk.run("switch", "-qc", branch)
@@ -204,7 +216,9 @@ def test_a_branch_called_rules_is_in_the_way(desk: Desk) -> None:
         desk.propose()
 
 
-def test_without_an_identity_nothing_is_proposed(desk: Desk, hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_identity_nothing_is_proposed(
+    desk: Desk, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.delenv(f"GIT_{role}_NAME")
         monkeypatch.delenv(f"GIT_{role}_EMAIL")
@@ -227,7 +241,9 @@ def test_remote_proposals_are_found_and_told_once(desk: Desk) -> None:
 def test_packed_and_many_proposals_are_found(desk: Desk) -> None:
     for number in range(5):
         rule = f"{RULE[:-1]}{number}"
-        desk.propose({f"jira/rules/{number}.md": text(f"Use {number}", rule)}, stem=f"R-8F3K2{number}-x")
+        desk.propose(
+            {f"jira/rules/{number}.md": text(f"Use {number}", rule)}, stem=f"R-8F3K2{number}-x"
+        )
     desk.run("pack-refs", "--all")
     desk.run("gc", "-q")
     assert len(desk.waiting()) == 5

@@ -16,7 +16,9 @@ from git.steps import clean, dirty_everything
 from real_world import Git, instead
 
 
-def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
+def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(
+    desk: Desk, git: Git
+) -> None:
     desk.propose()
     dirty_everything(desk.root, git)
     before = desk.edited()
@@ -27,9 +29,15 @@ def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: D
     assert done.notes == ()
     assert desk.run("diff-files", "--name-only", "--", PATH) == ""
     assert desk.run("branch", "--list", "rules/*") == ""
-    blob, first = desk.run("rev-parse", f"main:{PATH}"), desk.run("rev-list", "--max-parents=0", "main")
+    blob, first = (
+        desk.run("rev-parse", f"main:{PATH}"),
+        desk.run("rev-list", "--max-parents=0", "main"),
+    )
     trailers = f"Proposal: {BRANCH}\nRule: {RULE}\nApproves: {first} {RULE} {PATH} {blob}"
-    assert desk.run("log", "-1", "--format=%s|%b|%cn", "main") == f"Approve rule: Use X|{trailers}\n|Human"
+    assert (
+        desk.run("log", "-1", "--format=%s|%b|%cn", "main")
+        == f"Approve rule: Use X|{trailers}\n|Human"
+    )
     assert len(desk.run("log", "-1", "--format=%P", "main").split()) == 2
     assert desk.served() == "Use X"
     clean(git, desk.root)
@@ -78,7 +86,9 @@ EDITS: dict[str, Callable[[Desk], object]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-def test_where_the_user_edited_the_rule_itself_nothing_is_approved(desk: Desk, edit: Callable[[Desk], object]) -> None:
+def test_where_the_user_edited_the_rule_itself_nothing_is_approved(
+    desk: Desk, edit: Callable[[Desk], object]
+) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
     edit(desk)
@@ -110,14 +120,20 @@ def test_main_is_moved_while_another_branch_is_checked_out(desk: Desk, git: Git)
     dirty_everything(desk.root, git)
     before = desk.status(), (desk.root / ".git/index").read_bytes(), desk.run("rev-parse", "HEAD")
     desk.approve()
-    assert (desk.status(), (desk.root / ".git/index").read_bytes(), desk.run("rev-parse", "HEAD")) == before
+    assert (
+        desk.status(),
+        (desk.root / ".git/index").read_bytes(),
+        desk.run("rev-parse", "HEAD"),
+    ) == before
     assert not (desk.root / PATH).exists()
     assert desk.served() == "Use X"
     assert "merge rules/" in desk.run("reflog", "main")
     clean(git, desk.root)
 
 
-def test_main_checked_out_elsewhere_is_left_to_that_place_where_it_works(desk: Desk, tmp_path: Path, git: Git) -> None:
+def test_main_checked_out_elsewhere_is_left_to_that_place_where_it_works(
+    desk: Desk, tmp_path: Path, git: Git
+) -> None:
     desk.propose()
     desk.run("switch", "-q", "-c", "feature")
     desk.run("worktree", "add", "-q", str(tmp_path / "other"), "main")
@@ -132,7 +148,9 @@ def test_main_checked_out_elsewhere_is_left_to_that_place_where_it_works(desk: D
 
 
 @pytest.mark.parametrize("what", ["merge", "rebase"])
-def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git: Git, what: str) -> None:
+def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(
+    desk: Desk, git: Git, what: str
+) -> None:
     desk.propose()
     desk.run("switch", "-q", "-c", "side", "main~1")
     desk.commit("global/docs/unversioned/a.md", "other\n")
@@ -159,13 +177,18 @@ def when_built(closing: ExitStack, moment: Callable[[], object]) -> list[str]:
     return built
 
 
-def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, closing: ExitStack, git: Git) -> None:
+def test_work_that_lands_on_main_meanwhile_is_kept(
+    desk: Desk, closing: ExitStack, git: Git
+) -> None:
     desk.propose()
     built = when_built(closing, lambda: desk.commit("global/docs/unversioned/b.md"))
     done = desk.approve()
     assert len(built) == 2
     assert built[1] == done.commit
-    assert desk.run("log", "-2", "--first-parent", "--format=%s", "main") == "Approve rule: Use X\nby hand"
+    assert (
+        desk.run("log", "-2", "--first-parent", "--format=%s", "main")
+        == "Approve rule: Use X\nby hand"
+    )
     assert (desk.status(), desk.served(), done.notes) == ("", "Use X", ())
     clean(git, desk.root)
 
@@ -180,7 +203,9 @@ def test_a_rule_that_changes_on_main_meanwhile_stops_it(desk: Desk, closing: Exi
     assert desk.status() == ""
 
 
-def test_a_proposal_taken_by_somebody_else_meanwhile_is_not_taken_twice(desk: Desk, closing: ExitStack) -> None:
+def test_a_proposal_taken_by_somebody_else_meanwhile_is_not_taken_twice(
+    desk: Desk, closing: ExitStack
+) -> None:
     desk.propose()
     when_built(closing, lambda: desk.run("merge", "-q", "--no-edit", BRANCH))
     with pytest.raises(Conflict, match="taken meanwhile"):
@@ -219,7 +244,9 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     clean(git, desk.root)
 
 
-def test_a_rejected_text_that_somebody_commits_is_not_taken_for_a_taken_proposal(desk: Desk) -> None:
+def test_a_rejected_text_that_somebody_commits_is_not_taken_for_a_taken_proposal(
+    desk: Desk,
+) -> None:
     desk.be("Agent", "agent@x")
     desk.propose()
     desk.be("Human", "human@x")

@@ -32,7 +32,9 @@ def plain(tmp_path: Path) -> tuple[World, Clone]:
 
 
 @pytest.fixture
-def hub(plain: tuple[World, Clone], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[World, Clone]:
+def hub(
+    plain: tuple[World, Clone], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[World, Clone]:
     """With the hook, and our program on the path."""
     monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'bin')}:{os.environ['PATH']}")
     install(plain[0].folder / "hub.git")
@@ -57,7 +59,9 @@ def hub_of(clone: Clone) -> Path:
 def judged(clone: Clone, *what: str) -> str:
     """What the hook would say to this push: git names the refs, and the hub reads the objects where they are."""
     hub, updates = hub_of(clone), []
-    for row in clone.run("push", "--dry-run", "--porcelain", "--force", "origin", *what).splitlines()[1:-1]:
+    for row in clone.run(
+        "push", "--dry-run", "--porcelain", "--force", "origin", *what
+    ).splitlines()[1:-1]:
         source, _, ref = row.split("\t")[1].rpartition(":")
         old = clone.run("-C", str(hub), "rev-parse", "-q", "--verify", ref, ok=False)
         updates.append(Update(ref, old or None, clone.head(source) if source else None))
@@ -73,7 +77,9 @@ def push(clone: Clone, *what: str) -> str:
         return refused
     before = clone.run("ls-remote", "origin")
     command = ["git", "push", "origin", *what]
-    said = subprocess.run(command, cwd=clone.root, stderr=subprocess.PIPE, text=True, check=False).stderr
+    said = subprocess.run(
+        command, cwd=clone.root, stderr=subprocess.PIPE, text=True, check=False
+    ).stderr
     if clone.run("ls-remote", "origin") != before:
         return ""
     assert said, "nothing to push"
@@ -271,20 +277,47 @@ TAKEN: dict[str, Prepare] = {
 
 REFUSED: dict[str, tuple[Prepare, str]] = {
     "a direct commit by an agent": (a_direct_commit, "committed without a proposal"),
-    "a direct commit by a person": (files(PATH, content=text("Use X")), "ai-lessons contribute propose"),
-    "a direct commit hidden in a pull merge": (a_direct_commit_hidden_in_a_pull_merge, "without a proposal"),
+    "a direct commit by a person": (
+        files(PATH, content=text("Use X")),
+        "ai-lessons contribute propose",
+    ),
+    "a direct commit hidden in a pull merge": (
+        a_direct_commit_hidden_in_a_pull_merge,
+        "without a proposal",
+    ),
     "an edit of an approved rule": (at.edited_after_approval, "committed without a proposal"),
     "a removal of an approved rule": (at.deleted_straight_from_main, f"the removal of {PATH}"),
-    "an approved rule moved to another project": (at.moved_to_another_project, "github/rules/use-x-8f3k2a.md"),
-    "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "without a proposal"),
-    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "this merge brings two rules"),
-    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "a person who worked on the proposal"),
-    "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
-    "signed: an unsigned merge": (an_unsigned_merge_where_signatures_are_asked_for, "no approval of it is signed"),
+    "an approved rule moved to another project": (
+        at.moved_to_another_project,
+        "github/rules/use-x-8f3k2a.md",
+    ),
+    "a proposal copied to main by its author": (
+        a_proposal_copied_to_main_by_its_own_author,
+        "without a proposal",
+    ),
+    "a rule in the proposal of another": (
+        a_rule_hidden_in_the_proposal_of_another,
+        "this merge brings two rules",
+    ),
+    "distinct: a self-merge": (
+        a_self_merge_where_two_are_asked_for,
+        "a person who worked on the proposal",
+    ),
+    "forge: a direct commit": (
+        a_direct_commit_where_the_branch_is_protected,
+        "committed without a proposal",
+    ),
+    "signed: an unsigned merge": (
+        an_unsigned_merge_where_signatures_are_asked_for,
+        "no approval of it is signed",
+    ),
     "a rewrite": (a_rewrite, "cannot be rewritten"),
     "a deletion": (lambda *_: (":main",), "cannot be deleted"),
     "a branch that is main on a Mac": (lambda *_: ("main:refs/heads/Main",), "'Main' is 'main'"),
-    "a replacement of commits": (a_replacement_of_commits, "other commits than those that were approved"),
+    "a replacement of commits": (
+        a_replacement_of_commits,
+        "other commits than those that were approved",
+    ),
     "a weaker policy": (a_weaker_policy, "became merge; here it stays merge by another person"),
     "another policy": (lambda *of: settings(*of, require="forge"), "merge became forge"),
     "the settings removed": (the_settings_removed, "merge by another person became merge"),
@@ -292,16 +325,28 @@ REFUSED: dict[str, tuple[Prepare, str]] = {
     "a rejection removed": (a_rejection_removed, "never removed"),
     "settings that are a folder": (settings_that_are_a_folder, "a file, not a folder"),
     "settings of a later format": (files(CONFIG, content="format: 99\n"), "cannot be read"),
-    "settings that are too long": (files(CONFIG, content="#" * 1_100_000), "longer than 1,048,576 bytes"),
-    "a rule that is too long": (files("jira/rules/long.md", content="x" * 1_100_000), "longer than 1,048,576 bytes"),
+    "settings that are too long": (
+        files(CONFIG, content="#" * 1_100_000),
+        "longer than 1,048,576 bytes",
+    ),
+    "a rule that is too long": (
+        files("jira/rules/long.md", content="x" * 1_100_000),
+        "longer than 1,048,576 bytes",
+    ),
     "a proposal that is too long": (a_proposal_that_is_too_long, "longer than 1,048,576 bytes"),
     "a link": (a_link, "symbolic links"),
     "a link on a branch of its own": (a_link_on_a_branch_of_its_own, "symbolic links"),
     "a submodule": (a_submodule, "submodules"),
-    "an executable outside scripts": (executable("jira/lessons/run.md"), "only files below scripts/"),
+    "an executable outside scripts": (
+        executable("jira/lessons/run.md"),
+        "only files below scripts/",
+    ),
     "names that differ by case": (files("jira/docs/A.md", "jira/docs/a.md"), "capitals"),
     "folders that differ by case": (files("Jira/docs/other.md"), "'jira'"),
-    "names that differ by composition": (files("jira/docs/\u00fc.md", "jira/docs/u\u0308.md"), "systems"),
+    "names that differ by composition": (
+        files("jira/docs/\u00fc.md", "jira/docs/u\u0308.md"),
+        "systems",
+    ),
     "a Windows device": (files("jira/docs/con.md"), "Windows"),
     "a Windows character": (files("jira/docs/a:b.md"), "Windows"),
     "a name that ends in a dot": (files("jira/docs/a."), "Windows"),
@@ -335,7 +380,9 @@ def test_git_hears_the_same_from_the_hook(hub: tuple[World, Clone], name: str) -
     assert because in said if because else said == ""
 
 
-def test_what_was_there_before_the_hook_is_not_held_against_a_push(plain: tuple[World, Clone]) -> None:
+def test_what_was_there_before_the_hook_is_not_held_against_a_push(
+    plain: tuple[World, Clone],
+) -> None:
     w, mine = plain
     a_direct_commit(w, mine)
     a_link(w, mine)
@@ -376,7 +423,9 @@ def test_an_approval_branch_of_another_name_is_protected(plain: tuple[World, Clo
     assert "cannot be deleted" in push(mine, ":trunk")
 
 
-def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(plain: tuple[World, Clone]) -> None:
+def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(
+    plain: tuple[World, Clone],
+) -> None:
     w, mine = plain
     a_direct_commit(w, mine)
     assert push(mine) != ""
@@ -390,7 +439,9 @@ def test_nobody_can_push_where_the_program_is_missing_unless_the_hub_names_it(
     hub: tuple[World, Clone], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, (program, *without) = hub[1], os.environ["PATH"].split(":")
-    monkeypatch.setenv("PATH", ":".join(part for part in without if not os.path.exists(f"{part}/ai-lessons")))
+    monkeypatch.setenv(
+        "PATH", ":".join(part for part in without if not os.path.exists(f"{part}/ai-lessons"))
+    )
     mine.other_work()
     assert "does not find ai-lessons" in push(mine)
     mine.run("-C", "../hub.git", "config", "ai-lessons.program", f"{program}/ai-lessons")
@@ -407,7 +458,9 @@ class TestTheHookFile:
         self, folder: Path, hub: tuple[World, Clone]
     ) -> None:
         mine = hub[1]
-        text = f"#!/bin/sh -e\nread old new ref\necho $ref >{folder}/seen\n[ ! -e {folder}/closed ]\n"
+        text = (
+            f"#!/bin/sh -e\nread old new ref\necho $ref >{folder}/seen\n[ ! -e {folder}/closed ]\n"
+        )
         put_file(folder / "pre-receive", text).chmod(0o750)
         assert install(folder.parent) == "pre-receive: installed"
         mine.other_work()
@@ -422,9 +475,13 @@ class TestTheHookFile:
 
     def test_leaves_a_hook_alone_that_is_no_shell_script(self, folder: Path) -> None:
         put_program(folder / "pre-receive", "#!/usr/bin/env python3\n")
-        assert "not a shell script that git runs: have it run, with its standard input" in install(folder.parent)
+        assert "not a shell script that git runs: have it run, with its standard input" in install(
+            folder.parent
+        )
 
-    def test_is_not_put_where_hooks_of_other_repositories_lie(self, folder: Path, hub: tuple[World, Clone]) -> None:
+    def test_is_not_put_where_hooks_of_other_repositories_lie(
+        self, folder: Path, hub: tuple[World, Clone]
+    ) -> None:
         hub[1].run("-C", str(folder.parent), "config", "core.hooksPath", "/srv/hooks")
         assert "left alone, core.hooksPath is /srv/hooks" in install(folder.parent)
 
@@ -432,13 +489,19 @@ class TestTheHookFile:
 class TestTheDecisionAlone:
     def test_reads_what_git_says_and_nothing_else(self) -> None:
         zero, one = "0" * 40, "1" * 40
-        assert parse_updates([f"{zero} {one} refs/heads/main", ""]) == (Update("refs/heads/main", None, one),)
+        assert parse_updates([f"{zero} {one} refs/heads/main", ""]) == (
+            Update("refs/heads/main", None, one),
+        )
         assert parse_updates([f"{one} {zero} refs/heads/x"]) == (Update("refs/heads/x", one, None),)
         for lines in ([], [""], ["hello"], [f"{zero} {one}"]):
             with pytest.raises(Refused):
                 parse_updates(lines)
 
     def test_names_the_file_that_came_and_not_the_one_that_was_there(self) -> None:
-        said = list(refused_files("refs/heads/main", [(0o100644, "a/B.md")], ["a/B.md", "a/b.md", "c/D.md", "c/d.md"]))
+        said = list(
+            refused_files(
+                "refs/heads/main", [(0o100644, "a/B.md")], ["a/B.md", "a/b.md", "c/D.md", "c/d.md"]
+            )
+        )
         assert len(said) == 1
         assert said[0].startswith("main: 'a/B.md': it is the same as 'a/b.md'")

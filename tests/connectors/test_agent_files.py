@@ -33,7 +33,10 @@ def test_it_is_found_where_git_or_an_editor_changed_the_line_ends() -> None:
     assert taken_out(installed(b"# Rules\n").replace(b"\n", b"\r\n")) == b"# Rules\r\n"
 
 
-@given(st.text(alphabet="a\n#", max_size=20).map(str.encode), st.text(alphabet="a\n#", max_size=20).map(str.encode))
+@given(
+    st.text(alphabet="a\n#", max_size=20).map(str.encode),
+    st.text(alphabet="a\n#", max_size=20).map(str.encode),
+)
 def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
     around = before + installed(b"# Rules\n") + after
     newer = installed(around, "Another text.")
@@ -45,8 +48,13 @@ HALF = "# Mine\n\n{}\nhalf a block\n\nNever deploy on a Friday.\n"
 
 
 @pytest.mark.parametrize("name", ["AGENTS.md", "CRLF.md", ".bashrc", "rules.md"])
-def test_what_stands_below_a_part_without_its_last_line_is_never_taken_for_ours(tmp_path: Path, name: str) -> None:
-    ours = {".bashrc": marks("ai-lessons completion", "# {}"), "rules.md": marks("ai-lessons rules")}.get(name, OURS)
+def test_what_stands_below_a_part_without_its_last_line_is_never_taken_for_ours(
+    tmp_path: Path, name: str
+) -> None:
+    ours = {
+        ".bashrc": marks("ai-lessons completion", "# {}"),
+        "rules.md": marks("ai-lessons rules"),
+    }.get(name, OURS)
     there = HALF.format(ours.begin).encode().replace(b"\n", b"\r\n" if name == "CRLF.md" else b"\n")
     file = tmp_path / name
     file.write_bytes(there)

@@ -37,7 +37,9 @@ def ways(host: Host) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
-def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: HostKind, where: Where) -> None:
+def test_a_host_is_found_by_its_program_its_folder_or_its_files(
+    kind: HostKind, where: Where
+) -> None:
     program = where.environ["PATH"].rpartition(":")[2] + "/" + kind.programs[0]
     write(Path(program))
     assert find_hosts(where) == ()
@@ -54,7 +56,10 @@ def test_our_plugin_counts_while_it_is_switched_on(where: Where) -> None:
     write(where.home / ".claude/settings.json", {"enabledPlugins": {"ai-lessons@ai-lessons": True}})
     plugin = ["plugin ai-lessons@ai-lessons"]
     assert ways(one(where)) == {"session-start": plugin, "edit": plugin, "mcp": plugin}
-    write(where.cwd / ".claude/settings.local.json", {"enabledPlugins": {"ai-lessons@ai-lessons": False}})
+    write(
+        where.cwd / ".claude/settings.local.json",
+        {"enabledPlugins": {"ai-lessons@ai-lessons": False}},
+    )
     assert ways(one(where)) == {}
 
 
@@ -65,12 +70,17 @@ def test_our_plugin_counts_while_it_is_switched_on(where: Where) -> None:
         (".codex/config.toml", '[mcp_servers.notes]\ncommand = "/opt/bin/ai-lessons-mcp"\n'),
         (".cursor/mcp.json", {"mcpServers": {"ai-lessons": {"url": "http://x"}}}),
         (".gemini/settings.json", {"mcpServers": {"ai-lessons": {"command": "x"}}}),
-        (".config/opencode/opencode.json", {"mcp": {"k": {"type": "local", "command": ["ai-lessons-mcp"]}}}),
+        (
+            ".config/opencode/opencode.json",
+            {"mcp": {"k": {"type": "local", "command": ["ai-lessons-mcp"]}}},
+        ),
         (".codeium/windsurf/mcp_config.json", {"mcpServers": {"k": {"command": "ai-lessons-mcp"}}}),
         (".copilot/mcp-config.json", {"mcpServers": {"k": {"command": "ai-lessons-mcp"}}}),
     ],
 )
-def test_our_server_is_found_where_each_host_keeps_it(place: str, text: object, where: Where) -> None:
+def test_our_server_is_found_where_each_host_keeps_it(
+    place: str, text: object, where: Where
+) -> None:
     (where.home / ".claude").mkdir() if place == ".claude.json" else None
     write(where.home / place, text)
     assert ways(one(where)) == {"mcp": [f"~/{place}"]}
@@ -83,7 +93,10 @@ def test_hooks_of_codex_may_stand_in_its_toml(where: Where) -> None:
 
 def test_all_files_of_a_folder_of_hooks_are_read(where: Where) -> None:
     for name in ("b", "a"):
-        write(where.cwd / f".github/hooks/{name}.json", {"version": 1, "hooks": {"sessionStart": [{"bash": name}]}})
+        write(
+            where.cwd / f".github/hooks/{name}.json",
+            {"version": 1, "hooks": {"sessionStart": [{"bash": name}]}},
+        )
     assert list(one(where).hooks) == [".github/hooks/a.json", ".github/hooks/b.json"]
 
 
@@ -102,11 +115,15 @@ def test_a_file_that_cannot_be_read_hides_nothing_else(where: Where, text: str) 
     write(where.cwd / ".claude/settings.json", {"hooks": {"SessionStart": [CALL]}})
     host = one(where)
     assert ways(host) == {"session-start": [".claude/settings.json"]}
-    assert host.unreadable == (("~/.claude/settings.json",) if text[:2] in {"{b", "[[", "[1"} else ())
+    assert host.unreadable == (
+        ("~/.claude/settings.json",) if text[:2] in {"{b", "[[", "[1"} else ()
+    )
 
 
 @pytest.mark.parametrize("target", ["home/private.json", "../dev/zero", "code/docs/mcp.json"])
-def test_settings_of_a_project_are_read_only_inside_it(where: Where, tmp_path: Path, target: str) -> None:
+def test_settings_of_a_project_are_read_only_inside_it(
+    where: Where, tmp_path: Path, target: str
+) -> None:
     server = {"mcpServers": {"ai-lessons": {"command": "ai-lessons-mcp"}}}
     write(tmp_path / "home/private.json", server)
     write(tmp_path / "code/docs/mcp.json", server)

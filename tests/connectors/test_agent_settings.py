@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.connectors import agent_hosts
-from ai_lessons.connectors.agent_hosts import HEARS, HOOKS, MARK, carry_out, find_hosts, for_user, is_ours
+from ai_lessons.connectors.agent_hosts import (
+    HEARS,
+    HOOKS,
+    MARK,
+    carry_out,
+    find_hosts,
+    for_user,
+    is_ours,
+)
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
 from ai_lessons.model import Where
@@ -91,7 +99,9 @@ def test_what_others_changed_meanwhile_stays(top: Path) -> None:
     (top / SETTINGS).write_text(json.dumps(settings, indent=4))
     assert [do(top, "install")[0] for _ in range(2)] == ["brought up to date", "already there"]
     assert do(top, "uninstall")[0] == "taken out"
-    assert (top / SETTINGS).read_text() == json.dumps({"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4)
+    assert (top / SETTINGS).read_text() == json.dumps(
+        {"hooks": {"PreToolUse": [THEIRS]}, "model": "opus"}, indent=4
+    )
 
 
 def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Path) -> None:
@@ -106,7 +116,9 @@ def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Pat
     assert json.loads(file.read_bytes()) == json.loads(SETTINGS_FILES[4])
 
 
-@pytest.mark.parametrize("there", [b"{'a': 1}", b"// a\n", b"{ // }", b"[]", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "there", [b"{'a': 1}", b"// a\n", b"{ // }", b"[]", b"\xff", b"[" * 100_000]
+)
 def test_a_file_that_is_no_object_is_left_alone(top: Path, there: bytes) -> None:
     (top / SERVERS).write_bytes(there)
     for job in ("install", "uninstall"):
@@ -118,7 +130,9 @@ def test_comments_that_the_user_wrote_around_ours_stay_when_it_goes(top: Path) -
     file = top / SERVERS
     file.write_text('{\n  "a": 1\n}\n')
     do(top, "install")
-    file.write_text(file.read_text().replace('  "mcpServers"', '  // what agents may ask\n  "mcpServers"'))
+    file.write_text(
+        file.read_text().replace('  "mcpServers"', '  // what agents may ask\n  "mcpServers"')
+    )
     assert do(top, "install")[1] == "already there"
     assert do(top, "uninstall")[1] == "taken out"
     assert file.read_text() == '{\n  "a": 1\n  // what agents may ask\n  \n}\n'
@@ -150,7 +164,9 @@ def test_settings_that_are_kept_elsewhere_are_changed_there_and_the_link_stays(t
 
 
 @pytest.mark.parametrize("what", ["device", "pipe", "folder"])
-def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(top: Path, what: str) -> None:
+def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(
+    top: Path, what: str
+) -> None:
     file = top / SERVERS
     if what == "device":
         file.symlink_to("/dev/zero")
@@ -163,7 +179,8 @@ def test_settings_that_are_no_plain_file_are_left_alone_without_waiting(top: Pat
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["hooks", "Stop", "a"]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["hooks", "Stop", "a"]), inner, max_size=3)
     ),
     max_leaves=12,
 )
@@ -178,7 +195,9 @@ def test_no_settings_are_too_strange(settings: Any) -> None:
             added(known, key, ours)
 
 
-def test_a_call_of_ours_in_a_group_of_theirs_goes_alone_and_what_stands_in_the_way_is_left_alone(top: Path) -> None:
+def test_a_call_of_ours_in_a_group_of_theirs_goes_alone_and_what_stands_in_the_way_is_left_alone(
+    top: Path,
+) -> None:
     mixed = THEIRS | {"hooks": [{"type": "command", "command": MARK}, *THEIRS["hooks"]]}
     (top / SETTINGS).write_text(json.dumps({"hooks": {"Stop": [mixed]}}, indent=2))
     assert do(top, "uninstall")[0] == "taken out"
@@ -208,7 +227,11 @@ def where(tmp_path: Path) -> Where:
 
 
 def files(where: Where) -> dict[str, bytes]:
-    return {str(one.relative_to(where.home)): one.read_bytes() for one in where.home.rglob("*") if one.is_file()}
+    return {
+        str(one.relative_to(where.home)): one.read_bytes()
+        for one in where.home.rglob("*")
+        if one.is_file()
+    }
 
 
 def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -> None:
@@ -222,29 +245,47 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
         ".qwen/settings.json", ".config/opencode/plugin/ai-lessons.js", ".codebuddy/settings.json",
         ".codebuddy/.mcp.json",
     }  # fmt: skip
-    hosts = {host.id: {target.way for target in host.targets if target.ours} for host in find_hosts(where)}
+    hosts = {
+        host.id: {target.way for target in host.targets if target.ours}
+        for host in find_hosts(where)
+    }
     assert all("mcp" in ways for ways in hosts.values())
-    assert [hosts[name] for name in (*HEARS, "opencode")] == [{"session-start", "edit", "mcp"}] * (len(HEARS) + 1)
+    assert [hosts[name] for name in (*HEARS, "opencode")] == [{"session-start", "edit", "mcp"}] * (
+        len(HEARS) + 1
+    )
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
-    server = {"command": processes.program_path("ai-lessons-mcp"), "env": {"AI_LESSONS_AGENT": "codex"}}
+    server = {
+        "command": processes.program_path("ai-lessons-mcp"),
+        "env": {"AI_LESSONS_AGENT": "codex"},
+    }
     assert codex == {"docs": {"command": "docs"}, "ai-lessons": server}
     assert {one.done for one in for_user(where, PLUGIN, (), "install")} == {"already there"}
     carry_out(for_user(where, PLUGIN, (), "uninstall"))
     assert files(where) == THERE
 
 
-def test_gemini_gets_hooks_by_its_names_of_events_and_tools_and_counts_milliseconds(where: Where) -> None:
+def test_gemini_gets_hooks_by_its_names_of_events_and_tools_and_counts_milliseconds(
+    where: Where,
+) -> None:
     carry_out(for_user(where, PLUGIN, ["gemini"], "install"))
     settings = json.loads(files(where)[".gemini/settings.json"])
     assert set(settings) == {"hooks", "mcpServers"}
-    assert set(settings["hooks"]) == {"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"}
+    assert set(settings["hooks"]) == {
+        "SessionStart",
+        "BeforeAgent",
+        "BeforeTool",
+        "AfterTool",
+        "AfterAgent",
+    }
     (group,) = settings["hooks"]["AfterTool"]
     assert re.fullmatch(group["matcher"], "run_shell_command")
     assert group["hooks"][0]["timeout"] == 5000
 
 
-def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(where: Where) -> None:
+def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(
+    where: Where,
+) -> None:
     carry_out(for_user(where, PLUGIN, ["cursor"], "install"))
     settings = json.loads(files(where)[".cursor/hooks.json"])
     assert settings["version"] == 1
@@ -258,7 +299,9 @@ def test_cursor_gets_a_file_that_it_reads_and_one_of_the_user_keeps_what_it_has(
     assert files(where)[".cursor/hooks.json"] == theirs
 
 
-def test_copilot_gets_a_file_of_its_own_that_names_it_and_qwen_counts_milliseconds(where: Where) -> None:
+def test_copilot_gets_a_file_of_its_own_that_names_it_and_qwen_counts_milliseconds(
+    where: Where,
+) -> None:
     carry_out(for_user(where, PLUGIN, ["copilot", "qwen"], "install"))
     copilot = json.loads(files(where)[".copilot/hooks/ai-lessons.json"])
     assert copilot["version"] == 1
@@ -266,12 +309,20 @@ def test_copilot_gets_a_file_of_its_own_that_names_it_and_qwen_counts_millisecon
     assert (call["command"].startswith("AI_LESSONS_AGENT=copilot /"), call["timeout"]) == (True, 5)
     assert re.fullmatch(copilot["hooks"]["PostToolUse"][0]["matcher"], "ai-lessons-search")
     qwen = json.loads(files(where)[".qwen/settings.json"])
-    assert set(qwen["hooks"]) == {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop"}
+    assert set(qwen["hooks"]) == {
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+    }
     assert qwen["hooks"]["Stop"][0]["hooks"][0]["timeout"] == 5000
     assert qwen["mcpServers"]["ai-lessons"]["env"] == {"AI_LESSONS_AGENT": "qwen"}
 
 
-def test_the_module_of_opencode_is_renewed_and_another_file_of_its_name_left_alone(where: Where) -> None:
+def test_the_module_of_opencode_is_renewed_and_another_file_of_its_name_left_alone(
+    where: Where,
+) -> None:
     file = where.home / ".config/opencode/plugin/ai-lessons.js"
     carry_out(for_user(where, PLUGIN, ["opencode"], "install"))
     text = file.read_text()
@@ -281,12 +332,17 @@ def test_the_module_of_opencode_is_renewed_and_another_file_of_its_name_left_alo
     file.write_text("export const theirs = 1\n")
     for job in ("install", "uninstall"):
         change = for_user(where, PLUGIN, ["opencode"], job)[0]
-        assert (change.done, change.before == change.after) == ("left alone, it is another file", True)
+        assert (change.done, change.before == change.after) == (
+            "left alone, it is another file",
+            True,
+        )
 
 
 def test_only_the_hosts_that_are_named_change_and_not_those_with_the_plugin(where: Where) -> None:
     assert [one.host for one in for_user(where, PLUGIN, ["cursor"], "install")] == ["Cursor"] * 2
-    (where.home / ".claude/settings.json").write_text('{"enabledPlugins": {"ai-lessons@ai-lessons": true}}')
+    (where.home / ".claude/settings.json").write_text(
+        '{"enabledPlugins": {"ai-lessons@ai-lessons": true}}'
+    )
     assert "Claude Code" not in {one.host for one in for_user(where, PLUGIN, (), "install")}
 
 

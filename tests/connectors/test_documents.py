@@ -19,7 +19,9 @@ PAGE = b"""<!doctype html><html><head><title>Retries - Tool</title></head><body>
 
 def test_the_main_part_of_a_page_becomes_markdown() -> None:
     text = convert("a.html", ".html", PAGE)
-    assert text.startswith("# Retries\n\nRetry with\n`--retries 3`, see [more](/b).\n\n## Backoff\n")
+    assert text.startswith(
+        "# Retries\n\nRetry with\n`--retries 3`, see [more](/b).\n\n## Backoff\n"
+    )
     assert "```sh\ntool --retries 3\n" in text
     assert "| flag | does |" in text
     assert not [word for word in ("Home", "Imprint", "alert") if word in text]
@@ -42,14 +44,22 @@ def test_a_page_in_another_encoding_keeps_its_letters() -> None:
 
 def test_a_pdf_is_read_page_by_page() -> None:
     text = convert("r.pdf", ".pdf", pdf("Release 2: retries are on", "Backoff doubles"))
-    assert text == "# Notes\n\n## Page 1\n\nRelease 2: retries are on\n\n## Page 2\n\nBackoff doubles\n"
-    assert convert("r.pdf", ".pdf", pdf("Retries").replace(b"(Notes)", b"(Untitled)")).startswith("# r\n")
+    assert (
+        text
+        == "# Notes\n\n## Page 1\n\nRelease 2: retries are on\n\n## Page 2\n\nBackoff doubles\n"
+    )
+    assert convert("r.pdf", ".pdf", pdf("Retries").replace(b"(Notes)", b"(Untitled)")).startswith(
+        "# r\n"
+    )
     untitled = pdf("Retries").replace(b"/Title", b"/Topic")
     assert convert("Release 2.PDF", ".pdf", untitled) == "# Release 2\n\n## Page 1\n\nRetries\n"
 
 
 def test_a_word_document_keeps_headings_and_tables() -> None:
-    assert convert("r.docx", ".docx", docx("Release 2", "Retries are on.")) == "# Release 2\n\nRetries are on.\n"
+    assert (
+        convert("r.docx", ".docx", docx("Release 2", "Retries are on."))
+        == "# Release 2\n\nRetries are on.\n"
+    )
 
 
 def test_restructured_text_is_read_with_the_roles_and_directives_of_sphinx() -> None:
@@ -69,7 +79,10 @@ def test_restructured_text_is_read_with_the_roles_and_directives_of_sphinx() -> 
     ("text", "why"),
     [
         ("*a " * 3_000, "more than 2,000 marks"),
-        ("".join(f".. |a{n}| replace:: |a{n + 1}| |a{n + 1}|\n" for n in range(30)) + "\n|a0|\n", "a longer text"),
+        (
+            "".join(f".. |a{n}| replace:: |a{n + 1}| |a{n + 1}|\n" for n in range(30)) + "\n|a0|\n",
+            "a longer text",
+        ),
         (".. |a| replace:: " + "b " * 400 + "\n\n" + "|a|\n\n" * 400, "a longer text"),
         ("- " * 1_000 + "a", "recursion"),
     ],
@@ -96,7 +109,11 @@ def test_what_is_damaged_or_empty_says_so(suffix: str, data: bytes, said: str) -
 
 
 def test_a_document_cut_off_anywhere_is_read_or_refused() -> None:
-    for suffix, whole in ((".pdf", pdf("One", "Two")), (".docx", docx("One", "Two")), (".html", PAGE)):
+    for suffix, whole in (
+        (".pdf", pdf("One", "Two")),
+        (".docx", docx("One", "Two")),
+        (".html", PAGE),
+    ):
         for end in range(0, len(whole), max(1, len(whole) // 60)):
             try:
                 convert("a" + suffix, suffix, whole[:end])
@@ -146,7 +163,9 @@ def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -
         convert("a.pdf", ".pdf", pdf("One"))
 
 
-def test_of_main_parts_inside_of_each_other_the_outer_one_is_read_and_both_beside_each_other() -> None:
+def test_of_main_parts_inside_of_each_other_the_outer_one_is_read_and_both_beside_each_other() -> (
+    None
+):
     page = "<body><p>menu</p><article><h1>A</h1><article><p>first</p></article><p>second</p></article></body>"
     assert convert("a.html", ".html", page.encode()) == "# A\n\nfirst\n\nsecond\n"
     both = b"<html><body><article><h1>A</h1><p>One</p></article><article><p>Two</p></article></body></html>"

@@ -33,14 +33,23 @@ def test_a_text_over_several_lines_is_one(matter: str, values: dict[str, list[st
 
 @pytest.mark.parametrize(
     ("stated", "tags"),
-    [("#a #b", ("a", "b")), ("#a", ("a",)), ("a, #b", ("a", "b")), ("a b", ("a b",)), ("", ()), (["#a b"], ("a b",))],
+    [
+        ("#a #b", ("a", "b")),
+        ("#a", ("a",)),
+        ("a, #b", ("a", "b")),
+        ("a b", ("a b",)),
+        ("", ()),
+        (["#a b"], ("a b",)),
+    ],
 )
 def test_tags_are_read_as_their_tools_mean_them(stated: object, tags: tuple[str, ...]) -> None:
     assert listed(stated) == tags
 
 
 def test_a_key_with_a_capital_holds_tags_and_title_too() -> None:
-    entry = read_entry("x/docs/1/a.md", b'---\nTitle: Named\nTags: "#red #blue"\n---\n# A\n\nText.\n')
+    entry = read_entry(
+        "x/docs/1/a.md", b'---\nTitle: Named\nTags: "#red #blue"\n---\n# A\n\nText.\n'
+    )
     assert (entry.title, entry.tags) == ("Named", ("red", "blue"))
 
 
@@ -68,8 +77,19 @@ def found(cwd: Path) -> list[tuple[str, int]]:
 
 
 def test_the_nearest_folders_come_first_and_others_do_not_count(git_repo: Path) -> None:
-    put(git_repo, "uv.lock", "app/go.mod", "app/deep/go.mod", "web/package-lock.json", "app/deep/below/Cargo.lock")
-    assert found(git_repo / "app/deep") == [("app/deep/go.mod", 0), ("app/go.mod", 1), ("uv.lock", 2)]
+    put(
+        git_repo,
+        "uv.lock",
+        "app/go.mod",
+        "app/deep/go.mod",
+        "web/package-lock.json",
+        "app/deep/below/Cargo.lock",
+    )
+    assert found(git_repo / "app/deep") == [
+        ("app/deep/go.mod", 0),
+        ("app/go.mod", 1),
+        ("uv.lock", 2),
+    ]
 
 
 def test_links_and_other_names_are_not_read(git_repo: Path) -> None:

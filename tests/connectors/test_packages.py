@@ -59,7 +59,9 @@ def make_python(site: Path, version: str = "1.2.0", name: str = "Click-Like") ->
             "Project-URL: Documentation, https://example.org/docs\n\n# Click-like\n\nMakes commands.\n"
         ),
     }
-    files[f"click_like-{version}.dist-info/RECORD"] = "".join(f"{path},,\n" for path in files) + "../../../bin/x,,\n"
+    files[f"click_like-{version}.dist-info/RECORD"] = (
+        "".join(f"{path},,\n" for path in files) + "../../../bin/x,,\n"
+    )
     for path, text in files.items():
         put_file(site / path, text)
 
@@ -76,22 +78,34 @@ def test_a_package_of_python_is_found_by_any_spelling_and_its_docs_are_read(tmp_
     places = packages.places(tmp_path, None)
     assert places[0] == site
     found = packages.find("click_LIKE", places)
-    assert (found.ref, found.licence, found.origin) == ("pkg:pypi/Click-Like@1.2.0", "MIT", "https://example.org/docs")
+    assert (found.ref, found.licence, found.origin) == (
+        "pkg:pypi/Click-Like@1.2.0",
+        "MIT",
+        "https://example.org/docs",
+    )
     pages = {page.path: page for page in found.pages()}
     assert pages.keys() == {"README.md", "clicklike/docs/guide.rst.md", "api/clicklike.md"}
     assert pages["README.md"].text == "# Click-like\n\nMakes commands.\n"
     api = pages["api/clicklike.md"]
     assert api.title == "clicklike (Click-Like 1.2.0)"
     assert api.text.startswith("# clicklike\n\nCommands from functions.\n")
-    assert "## Option\n\n```python\nclass Option(name: str, required: bool = False)\n```\n\nAn option of a" in api.text
-    assert "```python\nasync def command(name: str | None = None, *, help: str = 'x') -> Option" in api.text
+    assert (
+        "## Option\n\n```python\nclass Option(name: str, required: bool = False)\n```\n\nAn option of a"
+        in api.text
+    )
+    assert (
+        "```python\nasync def command(name: str | None = None, *, help: str = 'x') -> Option"
+        in api.text
+    )
     assert "## hidden_home" in api.text
     assert "## DEFAULT\n\nHow often to try." in api.text
     assert "_secret" not in api.text
     assert "Not for people" not in api.text
 
 
-def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours(tmp_path: Path) -> None:
+def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours(
+    tmp_path: Path,
+) -> None:
     code, active = tmp_path / "code/src", tmp_path / "active"
     for root in (tmp_path / "code/.venv", active):
         (root / "lib/python3.11/site-packages").mkdir(parents=True)
@@ -103,16 +117,32 @@ def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours
         ("code", ".venv"), ("active", "lib"), ("code", "node_modules"),
     ]  # fmt: skip
     assert packages.find("click", found).place == found[-1]
-    assert packages.places(code, active, beside=False) == found[:-1]  # the tests run in an environment of their own
+    assert (
+        packages.places(code, active, beside=False) == found[:-1]
+    )  # the tests run in an environment of their own
 
 
 def test_a_package_of_npm_gives_readme_docs_and_types(tmp_path: Path) -> None:
-    stated = {"version": "3.1.0", "license": "ISC", "types": "lib.d.ts", "repository": {"url": "https://e.org"}}
+    stated = {
+        "version": "3.1.0",
+        "license": "ISC",
+        "types": "lib.d.ts",
+        "repository": {"url": "https://e.org"},
+    }
     types = "export function go(): void\n"
-    files = {"package.json": json.dumps(stated), "README.md": "# Web\r\n", "docs/a.md": "# A\n", "lib.d.ts": types}
+    files = {
+        "package.json": json.dumps(stated),
+        "README.md": "# Web\r\n",
+        "docs/a.md": "# A\n",
+        "lib.d.ts": types,
+    }
     make_npm(tmp_path / "node_modules/@scope/web", files)
     found = packages.find("@scope/web", [tmp_path / "node_modules"])
-    assert (found.ref, found.licence, found.origin) == ("pkg:npm/@scope/web@3.1.0", "ISC", "https://e.org")
+    assert (found.ref, found.licence, found.origin) == (
+        "pkg:npm/@scope/web@3.1.0",
+        "ISC",
+        "https://e.org",
+    )
     pages = {"README.md": "# Web\n", "docs/a.md": "# A\n"}
     pages["types.md"] = f"# Types of @scope/web\n\n```typescript\n{types}\n```\n"
     assert {page.path: page.text for page in found.pages()} == pages
@@ -127,7 +157,9 @@ def test_no_path_or_link_leads_out_of_a_package(tmp_path: Path) -> None:
         link.symlink_to(tmp_path / "secret.md")
     make_python(site)
     with (site / "click_like-1.2.0.dist-info/RECORD").open("a") as record:
-        record.write(f"../docs/../secret.md,,\n{tmp_path}/docs/../secret.md,,\nclicklike/docs/b.md,,\n")
+        record.write(
+            f"../docs/../secret.md,,\n{tmp_path}/docs/../secret.md,,\nclicklike/docs/b.md,,\n"
+        )
     (site / "clicklike/docs/b.md").symlink_to(tmp_path / "secret.md")
     for package in (packages.find("web", [top.parent]), packages.find("click-like", [site])):
         assert "neighbour" not in "".join(page.text for page in package.pages())
@@ -148,7 +180,9 @@ def test_a_package_of_npm_is_found_through_links_inside_the_code_alone(tmp_path:
 
 @pytest.mark.parametrize("named", ["METADATA", "RECORD"])
 @pytest.mark.parametrize("what", ["device", "secret", "pipe"])
-def test_a_package_whose_own_files_are_none_is_not_read(tmp_path: Path, named: str, what: str) -> None:
+def test_a_package_whose_own_files_are_none_is_not_read(
+    tmp_path: Path, named: str, what: str
+) -> None:
     (tmp_path / "secret.md").write_text("Name: click-like\nVersion: 1\n\nthe neighbour's\n")
     site = tmp_path / "site-packages"
     make_python(site)
@@ -166,7 +200,9 @@ def test_a_package_whose_own_files_are_none_is_not_read(tmp_path: Path, named: s
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "/", "secret.py"])
-def test_code_of_a_package_is_not_read_where_a_link_stands_in_it(tmp_path: Path, target: str) -> None:
+def test_code_of_a_package_is_not_read_where_a_link_stands_in_it(
+    tmp_path: Path, target: str
+) -> None:
     (tmp_path / "secret.py").write_text('"""The neighbour\'s."""\n')
     site = tmp_path / "site-packages"
     make_python(site)
@@ -204,7 +240,9 @@ def test_a_page_that_is_too_long_is_cut(tmp_path: Path) -> None:
         ("", "1"),
     ],
 )  # fmt: skip
-def test_a_package_of_python_that_says_no_name_or_version_is_none(tmp_path: Path, name: str, version: str) -> None:
+def test_a_package_of_python_that_says_no_name_or_version_is_none(
+    tmp_path: Path, name: str, version: str
+) -> None:
     make_python(tmp_path, "1.2.0", name)
     told = tmp_path / "click_like-1.2.0.dist-info/METADATA"
     told.write_text(told.read_text().replace("Version: 1.2.0", f"Version: {version}"))
@@ -221,9 +259,12 @@ NO_VERSIONS = ("", "./evil", "1 -rfile", "1 @ file:evil", "*", "1,>0")
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [*((one, "1") for one in NO_NAMES), *(("evil", one) for one in NO_VERSIONS)]
+    ("name", "version"),
+    [*((one, "1") for one in NO_NAMES), *(("evil", one) for one in NO_VERSIONS)],
 )
-def test_what_is_no_name_and_version_never_reaches_pip(tmp_path: Path, name: str, version: str) -> None:
+def test_what_is_no_name_and_version_never_reaches_pip(
+    tmp_path: Path, name: str, version: str
+) -> None:
     with pytest.raises(Refused, match="no package of Python"):
         packages.fetch(name, version, lambda *_: pytest.fail("pip was asked"), tmp_path)
 
@@ -233,14 +274,20 @@ def pip(*commands: list[str]) -> Callable[[str, str], str]:
     return partial(download_wheel, commands=commands)
 
 
-def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(tmp_path: Path) -> None:
+def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothing_else(
+    tmp_path: Path,
+) -> None:
     script = f'pwd > {tmp_path}/where; echo "$*" > {tmp_path}/asked; exit 1'
     into = tmp_path / "into"
     into.mkdir()
     with pytest.raises(Unreachable):
         packages.fetch("Click_Like", "1.0-1", pip(["sh", "-c", script, "pip"]), into)
     assert (tmp_path / "where").read_text() == f"{into}\n"
-    assert (tmp_path / "asked").read_text().endswith(f"--only-binary :all: --dest {into} -- click-like==1.0.post1\n")
+    assert (
+        (tmp_path / "asked")
+        .read_text()
+        .endswith(f"--only-binary :all: --dest {into} -- click-like==1.0.post1\n")
+    )
 
 
 def wheel(folder: Path, version: str) -> list[str]:
@@ -279,7 +326,9 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused_and_nothing_of_it_is_writte
     into = tmp_path / "into"
     into.mkdir()
     command = wheel(tmp_path, "0.9.0")
-    with zipfile.ZipFile(tmp_path / "made.whl", "a", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with zipfile.ZipFile(
+        tmp_path / "made.whl", "a", zipfile.ZIP_DEFLATED, compresslevel=1
+    ) as archive:
         for number, size in enumerate(sizes):
             put_zeros(archive, f"clicklike/{number}.bin", size)
     with pytest.raises(StorageFailed, match=reason):
@@ -289,6 +338,10 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused_and_nothing_of_it_is_writte
 
 def test_without_pip_or_network_the_reason_is_told(tmp_path: Path) -> None:
     failing = ["sh", "-c", "echo 'no route' >&2; exit 1"]
-    for commands, reason in (([], "no pip"), ([["/no/such/pip"]], "No such file"), ([failing], "no route")):
+    for commands, reason in (
+        ([], "no pip"),
+        ([["/no/such/pip"]], "No such file"),
+        ([failing], "no route"),
+    ):
         with pytest.raises(Unreachable, match=reason):
             packages.fetch("click-like", "0.9.0", pip(*commands), tmp_path)

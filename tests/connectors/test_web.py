@@ -66,7 +66,9 @@ def test_a_page_comes_with_what_says_when_it_changed(site: Site) -> None:
         "0.0.0.0",  # noqa: S104 - asked, not listened on
     ],
 )  # fmt: skip
-def test_nothing_is_sent_to_an_address_of_this_machine_or_its_network(site: Site, host: str) -> None:
+def test_nothing_is_sent_to_an_address_of_this_machine_or_its_network(
+    site: Site, host: str
+) -> None:
     port = site.url.rpartition(":")[2]
     with pytest.raises(Refused, match="of this machine or its network") as caught:
         Web().page(f"http://{host}:{port}/a")
@@ -96,7 +98,11 @@ def test_a_private_address_hides_in_no_other(address: str, public: bool) -> None
         tried.append(where)
         raise OSError("no network in tests")
 
-    with named(address), instead(CONNECT, connect), pytest.raises(Unreachable if public else Refused):
+    with (
+        named(address),
+        instead(CONNECT, connect),
+        pytest.raises(Unreachable if public else Refused),
+    ):
         Web().page("http://example.org/a")
     assert tried == ([(address, 80)] if public else [])
 
@@ -107,7 +113,9 @@ def test_one_private_address_of_a_name_is_enough_to_refuse_it() -> None:
 
 
 def test_a_name_is_looked_up_once_and_what_was_looked_at_is_connected_to(site: Site) -> None:
-    answers = iter(["127.0.0.1", "127.0.0.1", "10.0.0.1"])  # for the page, its robots.txt, and nobody
+    answers = iter(
+        ["127.0.0.1", "127.0.0.1", "10.0.0.1"]
+    )  # for the page, its robots.txt, and nobody
 
     def resolved(*_: object, **__: object) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), 0))]
@@ -193,7 +201,11 @@ def test_what_a_server_asks_of_robots_is_heeded(site: Site, robots: Reply, allow
     ],
 )
 def test_what_is_no_page_says_so(
-    site: Site, reply: Reply, error: type[AiLessonsError], said: str, monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    reply: Reply,
+    error: type[AiLessonsError],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(web, "LARGEST", 2 << 20)
     site.replies["/a"] = reply
@@ -263,7 +275,9 @@ def test_an_answer_that_trickles_ends_in_time(monkeypatch: pytest.MonkeyPatch, n
         page_at(f"http://127.0.0.1:{port}/a")
 
 
-def test_the_time_of_a_page_counts_from_its_first_redirect(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_a_page_counts_from_its_first_redirect(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = iter(range(0, 10_000, 13))
     monkeypatch.setattr(web, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     for n in range(5):
@@ -276,10 +290,17 @@ def test_the_time_of_a_page_counts_from_its_first_redirect(site: Site, monkeypat
 @pytest.fixture
 def tls(tmp_path: Path) -> ssl.SSLContext:
     """What a server needs to be localhost; who shall believe it trusts `tmp_path / "cert.pem"`."""
-    key, name = generate_private_key(SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    key, name = (
+        generate_private_key(SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]),
+    )
     now, names = datetime.now(UTC), x509.SubjectAlternativeName([x509.DNSName("localhost")])
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1))
-    made = made.add_extension(names, critical=False).add_extension(x509.BasicConstraints(ca=True, path_length=0), True)  # noqa: FBT003
+    made = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1)
+    )
+    made = made.add_extension(names, critical=False).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0), True
+    )  # noqa: FBT003
     (tmp_path / "cert.pem").write_bytes(made.sign(key, SHA256()).public_bytes(Encoding.PEM))
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     (tmp_path / "key.pem").write_bytes(secret)
@@ -300,7 +321,10 @@ def test_a_server_is_believed_by_its_certificate_alone(
         with pytest.raises(Unreachable, match="doesn't match 'localhost'"):
             page_at(f"https://127.0.0.1:{port}/a")
     monkeypatch.setattr(web, "PAGE_SECONDS", 0.5)
-    with trickling(*TRICKLES["body"], tls) as port, pytest.raises(Unreachable, match=r"takes longer than|timed out"):
+    with (
+        trickling(*TRICKLES["body"], tls) as port,
+        pytest.raises(Unreachable, match=r"takes longer than|timed out"),
+    ):
         page_at(f"https://localhost:{port}/a")
 
 
@@ -331,7 +355,8 @@ def test_a_page_is_asked_of_the_proxy_by_its_whole_address(proxy: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "10.0.0.7", "[::1]", "localhost", "wiki.internal", "metadata.google.internal"]
+    "host",
+    ["127.0.0.1", "10.0.0.7", "[::1]", "localhost", "wiki.internal", "metadata.google.internal"],
 )
 def test_a_proxy_is_asked_for_no_private_address(proxy: Site, host: str) -> None:
     with pytest.raises(Refused, match="of this machine or its network"):
@@ -339,7 +364,9 @@ def test_a_proxy_is_asked_for_no_private_address(proxy: Site, host: str) -> None
     assert proxy.asked == []
 
 
-def test_what_no_proxy_names_and_what_has_none_is_asked_itself(proxy: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_no_proxy_names_and_what_has_none_is_asked_itself(
+    proxy: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NO_PROXY", "docs.test")
     with pytest.raises(Unreachable, match="has no address"):
         Web().page("http://docs.test/a")
@@ -351,7 +378,9 @@ def test_what_no_proxy_names_and_what_has_none_is_asked_itself(proxy: Site, monk
     assert proxy.asked == []
 
 
-def test_a_proxy_is_asked_to_connect_to_a_server_with_tls(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_asked_to_connect_to_a_server_with_tls(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("https_proxy", site.url)
     with pytest.raises(Unreachable, match="cannot be reached"):
         Web().page("https://93.184.216.34/a")
@@ -362,7 +391,9 @@ def test_a_sitemap_may_be_a_gzip_file(site: Site, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(web, "LARGEST", 2 << 20)
     whole = gzip.compress(f"<loc>{site.url}/part.xml.gz</loc>".encode())
     site.replies["/sitemap.xml.gz"] = Reply(whole, "application/gzip")
-    site.replies["/part.xml.gz"] = Reply(gzip.compress(f"<loc>{site.url}/a</loc>".encode()), "application/gzip")
+    site.replies["/part.xml.gz"] = Reply(
+        gzip.compress(f"<loc>{site.url}/a</loc>".encode()), "application/gzip"
+    )
     asked = Web(allow_private=True)
     assert asked.sitemap(f"{site.url}/sitemap.xml.gz") == [f"{site.url}/a"]
     site.replies["/sitemap.xml.gz"] = Reply(b"\x1f\x8bdamaged")
@@ -375,10 +406,12 @@ def test_a_sitemap_may_be_a_gzip_file(site: Site, monkeypatch: pytest.MonkeyPatc
 
 def test_a_sitemap_names_its_pages_and_those_of_its_parts(site: Site) -> None:
     site.replies["/sitemap.xml"] = Reply(
-        f"<sitemapindex><sitemap><loc> {site.url}/docs/map.xml </loc></sitemap></sitemapindex>".encode(), "text/xml"
+        f"<sitemapindex><sitemap><loc> {site.url}/docs/map.xml </loc></sitemap></sitemapindex>".encode(),
+        "text/xml",
     )
     site.replies["/docs/map.xml"] = Reply(
-        b"<urlset><url><loc><![CDATA[/a]]></loc></url><url><loc>/b?x=1&amp;y=2</loc></url></urlset>", "text/xml"
+        b"<urlset><url><loc><![CDATA[/a]]></loc></url><url><loc>/b?x=1&amp;y=2</loc></url></urlset>",
+        "text/xml",
     )
     pages = Web(allow_private=True).sitemap(f"{site.url}/sitemap.xml")
     assert pages == [f"{site.url}/a", f"{site.url}/b?x=1&y=2"]

@@ -38,7 +38,11 @@ def code(tmp_path: Path, git: Git) -> Path:
     keep(git, place, "refs/heads/entire/checkpoints/v1", on_branch | {"bb/2/0/full.jsonl": "{}"})
     short = {"metadata.json": "{}", "0/metadata.json": s2, "0/full.jsonl": "{}\n"}
     keep(git, place, "refs/entire/checkpoints/0D/01KXGTTNGCEACC83QZEJ5YAF0D", short)
-    long = short | {"0/full.jsonl": "{}\n{}\n", "1/metadata.json": s3, "1/full.jsonl": "{}\n{}\n{}\n"}
+    long = short | {
+        "0/full.jsonl": "{}\n{}\n",
+        "1/metadata.json": s3,
+        "1/full.jsonl": "{}\n{}\n{}\n",
+    }
     also = {"0/transcript.jsonl": '{"type": "user", "content": "the same session in short"}'}
     keep(git, place, "refs/entire/checkpoints/5T/01KVBJD96J55PB4WRH2EADBE5T", long | also)
     return place
@@ -48,7 +52,11 @@ def test_both_forms_are_read_and_the_longest_of_each_session_counts(code: Path) 
     assert list(checkpoints.transcripts(code)) == [
         ("s1", "entire/checkpoints/v1:aa/1/0/full.jsonl", b"{}"),
         ("s2", "refs/entire/checkpoints/5T/01KVBJD96J55PB4WRH2EADBE5T:0/full.jsonl", b"{}\n{}\n"),
-        ("s3", "refs/entire/checkpoints/5T/01KVBJD96J55PB4WRH2EADBE5T:1/full.jsonl", b"{}\n{}\n{}\n"),
+        (
+            "s3",
+            "refs/entire/checkpoints/5T/01KVBJD96J55PB4WRH2EADBE5T:1/full.jsonl",
+            b"{}\n{}\n{}\n",
+        ),
     ]
 
 
@@ -69,13 +77,18 @@ def test_a_ref_may_be_a_branch_one_checkpoint_or_all_refs_below_a_name(
     assert [name for name, _, _ in checkpoints.transcripts(code, ref)] == sessions
 
 
-def test_a_clone_has_neither_form_until_it_does_what_the_hint_says(code: Path, tmp_path: Path, git: Git) -> None:
+def test_a_clone_has_neither_form_until_it_does_what_the_hint_says(
+    code: Path, tmp_path: Path, git: Git
+) -> None:
     git(tmp_path, "clone", "-q", "--single-branch", "--branch", "main", str(code), "clone")
     with pytest.raises(NotFound, match="no ref 'entire/checkpoints/v1'") as missing:
         list(checkpoints.transcripts(tmp_path / "clone"))
     assert "'+refs/entire/checkpoints/*:refs/entire/checkpoints/*'" in missing.value.hint
     git(tmp_path, *shlex.split(missing.value.hint)[1:])
-    there, here = list(checkpoints.transcripts(code)), list(checkpoints.transcripts(tmp_path / "clone"))
+    there, here = (
+        list(checkpoints.transcripts(code)),
+        list(checkpoints.transcripts(tmp_path / "clone")),
+    )
     assert here == there
     git(code, "branch", "-qD", "entire/checkpoints/v1")
     git(tmp_path, "clone", "-q", str(code), "later")

@@ -21,7 +21,9 @@ from real_world import Git, put_file, put_program
 
 def test_a_job_is_one_commit_with_its_message_and_trailers(store: Store, git: Git) -> None:
     actor = Actor(agent="claude", session="s1")
-    done = store.apply(Job("Add lesson: T", [Change("p/lessons/a.md", b"x\n")], [("Id", "01")], actor))
+    done = store.apply(
+        Job("Add lesson: T", [Change("p/lessons/a.md", b"x\n")], [("Id", "01")], actor)
+    )
     assert done.waiting == ""
     assert done.commit == git(store.root, "rev-parse", "HEAD")
     assert git(store.root, "log", "-1", "--format=%an|%cn|%B") == (
@@ -33,7 +35,9 @@ def test_a_job_is_one_commit_with_its_message_and_trailers(store: Store, git: Gi
     clean(git, store.root)
 
 
-def test_the_first_commit_of_an_empty_repository_works(tmp_path: Path, git: Git, opened: Opened) -> None:
+def test_the_first_commit_of_an_empty_repository_works(
+    tmp_path: Path, git: Git, opened: Opened
+) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk", "r")
     (tmp_path / "r" / "staged").write_text("mine")
     git(tmp_path / "r", "add", "staged")
@@ -58,9 +62,13 @@ def test_what_the_user_staged_and_edited_stays_as_it_was_exactly_as_git_commit_o
     put_file(twin / "p" / "docs" / "new.md", "doc\n")
     git(twin, "add", "-N", "p/docs/new.md")
     git(twin, "commit", "-q", "--only", "-m", "Mine", "--", "README.md", "p/docs/new.md")
-    assert git(git_repo, "status", "--porcelain=v2") == before == git(twin, "status", "--porcelain=v2")
+    assert (
+        git(git_repo, "status", "--porcelain=v2") == before == git(twin, "status", "--porcelain=v2")
+    )
     assert git(git_repo, "rev-parse", "HEAD^{tree}") == git(twin, "rev-parse", "HEAD^{tree}")
-    assert git(git_repo, "ls-files", "-s", "--debug").count("\n") == git(twin, "ls-files", "-s", "--debug").count("\n")
+    assert git(git_repo, "ls-files", "-s", "--debug").count("\n") == git(
+        twin, "ls-files", "-s", "--debug"
+    ).count("\n")
     assert git(git_repo, "ls-files", "-s", "-t") == git(twin, "ls-files", "-s", "-t")
     clean(git, git_repo)
 
@@ -70,10 +78,16 @@ def test_the_users_next_commit_keeps_our_file(store: Store, git: Git) -> None:
     git(store.root, "add", "mine.md")
     store.apply(add("ours.md"))
     git(store.root, "commit", "-qm", "user")
-    assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD").split() == ["README.md", "mine.md", "ours.md"]
+    assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD").split() == [
+        "README.md",
+        "mine.md",
+        "ours.md",
+    ]
 
 
-def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards(store: Store, git: Git) -> None:
+def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards(
+    store: Store, git: Git
+) -> None:
     (store.root / "README.md").write_text("staged by the user\n")
     git(store.root, "add", "README.md")
     store.apply(Job("Edit", [Change("README.md", b"edited by us\n")]))
@@ -81,7 +95,9 @@ def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards
     assert git(store.root, "show", "HEAD:README.md") == "edited by us"
 
 
-def test_a_removal_is_committed_and_leaves_no_empty_folder_and_the_last_file_may_go(store: Store, git: Git) -> None:
+def test_a_removal_is_committed_and_leaves_no_empty_folder_and_the_last_file_may_go(
+    store: Store, git: Git
+) -> None:
     store.apply(add("p/lessons/2026-11/a.md"))
     done = store.apply(Job("Delete", [Change("p/lessons/2026-11/a.md", None)]))
     assert done.commit
@@ -97,7 +113,10 @@ def test_a_move_is_one_commit_that_git_sees_as_a_rename(store: Store, git: Git) 
     text = b"text\n" * 20
     store.apply(Job("Add", [Change("a.md", text)]))
     store.apply(Job("Move", [Change("a.md", None), Change("p/docs/1.0/b.md", text)]))
-    assert git(store.root, "show", "--format=", "--name-status", "-M", "HEAD") == "R100\ta.md\tp/docs/1.0/b.md"
+    assert (
+        git(store.root, "show", "--format=", "--name-status", "-M", "HEAD")
+        == "R100\ta.md\tp/docs/1.0/b.md"
+    )
 
 
 def test_a_file_may_become_a_folder_and_a_folder_a_file(store: Store, git: Git) -> None:
@@ -111,7 +130,11 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(store: Store, git: Git) 
 
 
 def test_the_executable_bit_is_committed_and_kept(store: Store, git: Git) -> None:
-    store.apply(Job("Add", [Change("p/scripts/s.sh", b"#!/bin/sh\n", executable=True), Change("a.md", b"a")]))
+    store.apply(
+        Job(
+            "Add", [Change("p/scripts/s.sh", b"#!/bin/sh\n", executable=True), Change("a.md", b"a")]
+        )
+    )
     store.apply(Job("Edit", [Change("p/scripts/s.sh", b"#!/bin/sh\ntrue\n")]))
     assert git(store.root, "ls-tree", "-r", "HEAD", "p").startswith("100755")
     assert git(store.root, "ls-tree", "HEAD", "a.md").startswith("100644")
@@ -162,7 +185,9 @@ def calls(monkeypatch: pytest.MonkeyPatch, store: Store) -> list[tuple[str, str]
     sync, rename, link = os.fsync, os.rename, os.link
 
     def short(path: object, folder: int | None = None) -> str:
-        whole = os.path.join(os.readlink(f"/proc/self/fd/{folder}") if folder else "", os.fspath(path))  # type: ignore[call-overload]  # str
+        whole = os.path.join(
+            os.readlink(f"/proc/self/fd/{folder}") if folder else "", os.fspath(path)
+        )  # type: ignore[call-overload]  # str
         return os.path.relpath(whole, store.root)
 
     def synced(fd: int) -> None:
@@ -188,7 +213,9 @@ def where(calls: list[tuple[str, str]], what: str, fits: Callable[[str], bool]) 
     return [n for n, (name, path) in enumerate(calls) if name == what and fits(path)]
 
 
-def test_objects_are_on_the_disk_before_the_branch_points_to_them(store: Store, calls: list[tuple[str, str]]) -> None:
+def test_objects_are_on_the_disk_before_the_branch_points_to_them(
+    store: Store, calls: list[tuple[str, str]]
+) -> None:
     assert store.apply(add("p/docs/unversioned/a.md")).commit
     objects = where(calls, "rename", lambda path: path.startswith(".git/objects/"))
     (branch,) = where(calls, "rename", lambda path: path == ".git/refs/heads/main")
@@ -197,7 +224,9 @@ def test_objects_are_on_the_disk_before_the_branch_points_to_them(store: Store, 
     assert max(objects) < branch < index
     for moved in objects:
         temporary = calls[moved - 1][1]
-        assert ("fsync", temporary) in calls[:moved], f"{calls[moved][1]} was put in place before it was on the disk"
+        assert ("fsync", temporary) in calls[:moved], (
+            f"{calls[moved][1]} was put in place before it was on the disk"
+        )
     (lock,) = where(calls, "link", lambda path: path == ".git/refs/heads/main.lock")
     assert ("fsync", calls[lock - 1][1]) in calls[:lock]
     assert calls[lock - 1][0] == "from"
@@ -217,7 +246,9 @@ def test_a_new_file_is_on_the_disk_when_the_job_returns_and_what_replaces_one_be
     assert ("fsync", calls[placed - 1][1]) in calls[:placed]
 
 
-def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(store: Store, git: Git) -> None:
+def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
+    store: Store, git: Git
+) -> None:
     in_conflict(git, store.root, "torn.md")
     for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))
@@ -227,7 +258,9 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(store: 
 
 
 @pytest.mark.parametrize("form", ["", "--index-version=4", "--split-index"])
-def test_a_path_in_conflict_is_found_in_every_form_of_the_index(git_repo: Path, git: Git, form: str) -> None:
+def test_a_path_in_conflict_is_found_in_every_form_of_the_index(
+    git_repo: Path, git: Git, form: str
+) -> None:
     in_conflict(git, git_repo, "p/torn.md")
     if form:
         git(git_repo, "update-index", form)
@@ -241,7 +274,12 @@ def write_many(root: Path, writer: int, count: int) -> None:
     """One process of an agent: `count` jobs, each with its own agent."""
     store = Store(root, committing=Committer)
     for n in range(count):
-        job = Job(f"Add {writer}-{n}", [Change(f"p/lessons/{writer}-{n}.md", b"%d\n" % n)], (), Actor(f"W{writer}"))
+        job = Job(
+            f"Add {writer}-{n}",
+            [Change(f"p/lessons/{writer}-{n}.md", b"%d\n" % n)],
+            (),
+            Actor(f"W{writer}"),
+        )
         store.apply(job)
 
 
@@ -252,7 +290,9 @@ def start(root: Path, writers: int, count: int) -> list[multiprocessing.process.
     return list(processes)
 
 
-def test_several_processes_write_at_once_and_every_lesson_is_a_commit(git_repo: Path, git: Git, opened: Opened) -> None:
+def test_several_processes_write_at_once_and_every_lesson_is_a_commit(
+    git_repo: Path, git: Git, opened: Opened
+) -> None:
     for process in start(git_repo, 3, 12):
         process.join(120)
         assert process.exitcode == 0
@@ -274,7 +314,9 @@ def test_a_user_who_stages_and_commits_meanwhile_loses_nothing_and_neither_do_we
     while any(process.is_alive() for process in processes):
         (git_repo / f"user{committed}.md").write_text("mine\n")
         for command in (("add", f"user{committed}.md"), ("commit", "-qm", f"user {committed}")):
-            while not done(git, git_repo, committed, command):  # a lock error is repeated; a loss could not be
+            while not done(
+                git, git_repo, committed, command
+            ):  # a lock error is repeated; a loss could not be
                 git(git_repo, *command, check=False)
                 time.sleep(0.05)
         committed += 1
@@ -314,7 +356,9 @@ def test_a_process_that_waits_for_the_lock_learns_the_commit_that_another_made_f
 # --- where a repository lies, in which format git keeps its index, and who signs ---
 
 
-def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: Path, git: Git, opened: Opened) -> None:
+def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(
+    git_repo: Path, git: Git, opened: Opened
+) -> None:
     (git_repo / ".ai/reference").mkdir(parents=True)
     store = opened(git_repo / ".ai/reference")
     assert store.is_folder_of_bigger_repo
@@ -337,7 +381,9 @@ def test_a_folder_of_a_bigger_repository_commits_only_its_own_paths_if_asked(
     assert store.state_dir.parent == git_repo / ".git/ai-lessons"
 
 
-def test_index_versions_and_options_of_gits_are_kept(git_repo: Path, git: Git, opened: Opened) -> None:
+def test_index_versions_and_options_of_gits_are_kept(
+    git_repo: Path, git: Git, opened: Opened
+) -> None:
     git(git_repo, "config", "index.skipHash", "true")
     for version in ("2", "3", "4"):
         git(git_repo, "update-index", "--index-version", version)
@@ -352,9 +398,14 @@ def with_signing(root: Path, git: Git, program: str, tmp_path: Path) -> None:
     git(root, "config", "gpg.program", str(script))
 
 
-def test_commits_are_signed_where_the_user_asked_git_for_it(store: Store, git: Git, tmp_path: Path) -> None:
+def test_commits_are_signed_where_the_user_asked_git_for_it(
+    store: Store, git: Git, tmp_path: Path
+) -> None:
     with_signing(
-        store.root, git, '#!/bin/sh\ncat >/dev/null\necho "[GNUPG:] SIG_CREATED " >&2\necho "SIGNED"\n', tmp_path
+        store.root,
+        git,
+        '#!/bin/sh\ncat >/dev/null\necho "[GNUPG:] SIG_CREATED " >&2\necho "SIGNED"\n',
+        tmp_path,
     )
     done = store.apply(add("a.md"))
     assert done.notes == ()
@@ -372,6 +423,10 @@ def test_a_signer_that_asks_for_something_does_not_hang_us(
     assert done.commit
     assert "did not end within" in done.notes[0]
     # once a sitting: the next write does not ask, and one after a while does
-    assert "waited for in vain" in Store(store.root, committing=Committer).apply(add("b.md")).notes[0]
+    assert (
+        "waited for in vain" in Store(store.root, committing=Committer).apply(add("b.md")).notes[0]
+    )
     os.utime(store.worktree.state_dir / "not-signed", (0, 0))
-    assert "did not end within" in Store(store.root, committing=Committer).apply(add("c.md")).notes[0]
+    assert (
+        "did not end within" in Store(store.root, committing=Committer).apply(add("c.md")).notes[0]
+    )

@@ -27,7 +27,9 @@ def test_a_merge_under_way_leaves_the_job_noted_and_the_merge_alone(store: Store
     assert store.pending() == ()
 
 
-@pytest.mark.parametrize("sign", ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"])
+@pytest.mark.parametrize(
+    "sign", ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"]
+)
 def test_other_operations_under_way_are_waited_for(store: Store, sign: str) -> None:
     (store.git_dir / sign).mkdir() if "rebase" in sign else (store.git_dir / sign).write_text("x")
     done = store.apply(add("a.md"))
@@ -90,7 +92,8 @@ def test_without_an_identity_the_job_waits_and_the_reason_says_how_to_set_one(
 
 
 @pytest.mark.parametrize(
-    "trace", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash"]
+    "trace",
+    ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash"],
 )
 def test_a_git_command_that_began_a_moment_ago_is_not_disturbed_but_save_insists(
     store: Store, monkeypatch: pytest.MonkeyPatch, trace: str
@@ -134,7 +137,9 @@ def test_a_file_that_the_user_made_again_is_not_removed(store: Store, git: Git) 
     assert git(store.root, "status", "--porcelain") == "M README.md"
 
 
-def test_a_link_that_took_the_place_of_a_file_is_not_followed(store: Store, tmp_path: Path, git: Git) -> None:
+def test_a_link_that_took_the_place_of_a_file_is_not_followed(
+    store: Store, tmp_path: Path, git: Git
+) -> None:
     note_only(store, add("p/a.md"))
     (tmp_path / "secret").write_text("secret")
     (store.root / "p/a.md").unlink()

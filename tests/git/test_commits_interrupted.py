@@ -26,7 +26,9 @@ def dies_while(store: Store, job: Job, step: str, place: str = "") -> None:
     if pid == 0:
         try:
             real = pkgutil.resolve_name(step)
-            with instead(step, lambda *a, **k: os._exit(9) if str(a[-1]).endswith(place) else real(*a, **k)):
+            with instead(
+                step, lambda *a, **k: os._exit(9) if str(a[-1]).endswith(place) else real(*a, **k)
+            ):
                 store.apply(job)
         finally:
             os._exit(1)
@@ -42,14 +44,18 @@ def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
     assert git(store.root, "log", "--format=%s", "-2").splitlines() == ["Add b.md", "Add a.md"]
 
 
-def test_a_job_whose_process_died_while_its_files_were_put_in_place_is_picked_up(store: Store, git: Git) -> None:
+def test_a_job_whose_process_died_while_its_files_were_put_in_place_is_picked_up(
+    store: Store, git: Git
+) -> None:
     dies_while(store, add("a.md"), "ai_lessons.git.store.Journal.ready")
     assert store.pending() == ()
     assert len(store.save().commits) == 1
     assert git(store.root, "show", "HEAD:a.md") == "text"
 
 
-def test_what_a_process_had_begun_to_write_when_it_died_is_cleared_away(store: Store, git: Git) -> None:
+def test_what_a_process_had_begun_to_write_when_it_died_is_cleared_away(
+    store: Store, git: Git
+) -> None:
     dies_while(store, add("p/a.md"), "ai_lessons.git.files.Staging.publish")
     (left,) = os.listdir(store.root / "p")
     assert left.startswith(files.TEMPORARY)
@@ -71,7 +77,9 @@ def test_locks_that_a_dead_process_of_ours_left_are_removed(store: Store, git: G
     clean(git, store.root)
 
 
-def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: Store, git: Git) -> None:
+def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(
+    store: Store, git: Git
+) -> None:
     dies_while(store, add("a.md"), "os.rename", ".git/index")
     assert git(store.root, "log", "-1", "--format=%s") == "Add a.md"
     assert store.save().waiting == ""
@@ -92,7 +100,9 @@ def test_ctrl_c_leaves_no_lock_and_loses_nothing(store: Store, git: Git, where: 
     assert git(store.root, "status", "--porcelain") == ""
 
 
-def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(store: Store, git: Git) -> None:
+def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
+    store: Store, git: Git
+) -> None:
     rename = os.rename
 
     def interrupted_late(old: str, new: str, **folders: int) -> None:
@@ -136,14 +146,20 @@ def test_objects_that_a_power_cut_left_empty_are_written_again(store: Store, git
 SOURCE = Path(__file__).parents[2]
 
 
-def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(tmp_path: Path) -> None:
+def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(
+    tmp_path: Path,
+) -> None:
     jobs = {"add": 3, "update": 2, "import": 2, "approve": 3, "delete": 2}
-    assert after("SIGKILL", tmp_path, jobs) == {job: {"kills": times, "wrong": []} for job, times in jobs.items()}
+    assert after("SIGKILL", tmp_path, jobs) == {
+        job: {"kills": times, "wrong": []} for job, times in jobs.items()
+    }
 
 
 def test_ctrl_c_at_any_step_leaves_no_lock_and_nothing_half(tmp_path: Path) -> None:
     jobs = {"add": 3, "import": 2, "approve": 3}
-    assert after("SIGINT", tmp_path, jobs) == {job: {"kills": times, "wrong": []} for job, times in jobs.items()}
+    assert after("SIGINT", tmp_path, jobs) == {
+        job: {"kills": times, "wrong": []} for job, times in jobs.items()
+    }
 
 
 # the user commits after each kill, and the next job waits for nobody
@@ -159,7 +175,14 @@ def after(how: str, folder: Path, jobs: dict[str, int]) -> object:
     """What jobs that were ended so many times each left behind."""
     paths = os.pathsep.join((str(SOURCE / "src"), str(SOURCE)))
     done = subprocess.run(
-        [sys.executable, "-c", KILLS, how, str(folder), *(f"{job}={times}" for job, times in jobs.items())],
+        [
+            sys.executable,
+            "-c",
+            KILLS,
+            how,
+            str(folder),
+            *(f"{job}={times}" for job, times in jobs.items()),
+        ],
         env={**os.environ, "PYTHONPATH": paths},
         capture_output=True,
         text=True,

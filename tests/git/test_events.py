@@ -59,7 +59,9 @@ def test_many_processes_append_and_no_line_is_lost_or_mixed(git_repo: Path) -> N
     assert sorted((row["who"], row["n"]) for row in rows) == sorted(
         (who, n) for who in range(6) for first in range(200) for n in (first, first + 1000)
     )
-    assert [file.name for file in log.files()] != ["2026-11.jsonl"], "so much was written that there is a second part"
+    assert [file.name for file in log.files()] != ["2026-11.jsonl"], (
+        "so much was written that there is a second part"
+    )
 
 
 def test_a_torn_line_does_not_swallow_the_next_one(log: EventLog, git_repo: Path) -> None:
@@ -84,7 +86,9 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_ours(log: EventLog, git_
         log.append([b"x\n"], MONTH)
 
 
-def test_lines_are_carried_into_git_by_a_commit_and_only_once(store: Store, git: Git, git_repo: Path) -> None:
+def test_lines_are_carried_into_git_by_a_commit_and_only_once(
+    store: Store, git: Git, git_repo: Path
+) -> None:
     log = EventLog(git_repo, store.state_dir)
     log.append([b"one\n"], MONTH)
     store.apply(Job("Record events", log.unshared()))
@@ -105,7 +109,9 @@ def test_few_lines_wait_for_more(log: EventLog) -> None:
 def test_lines_that_stand_there_already_are_kept(log: EventLog, git_repo: Path) -> None:
     log.append([b"one\n", b"two\n", b"three\n"], MONTH)
     there = put_file(git_repo / FOLDER / log.clone / "2026-11.jsonl", b"two\nother")
-    assert log.unshared() == [Change(there.relative_to(git_repo).as_posix(), b"two\nother\none\nthree\n")]
+    assert log.unshared() == [
+        Change(there.relative_to(git_repo).as_posix(), b"two\nother\none\nthree\n")
+    ]
 
 
 def test_the_logs_of_other_clones_are_read_too(log: EventLog, git_repo: Path) -> None:
@@ -131,7 +137,9 @@ def test_links_and_odd_names_are_no_logs(log: EventLog, git_repo: Path, tmp_path
     assert log.files() == []
 
 
-def test_a_clone_keeps_its_name_and_a_damaged_one_is_made_anew(log: EventLog, git_repo: Path) -> None:
+def test_a_clone_keeps_its_name_and_a_damaged_one_is_made_anew(
+    log: EventLog, git_repo: Path
+) -> None:
     name = log.clone
     assert EventLog(git_repo, git_repo / ".git/ai-lessons").clone == name
     own(git_repo, "clone").write_text("../../evil\n")

@@ -16,11 +16,21 @@ from real_world import failing, instead, put_file
 
 
 def names(root: Path, skipped: list[str] | None = None) -> list[str]:
-    return sorted(f"{folder}/{row[0]}".lstrip("/") for folder, rows in walk(root, skipped) for row in rows)
+    return sorted(
+        f"{folder}/{row[0]}".lstrip("/") for folder, rows in walk(root, skipped) for row in rows
+    )
 
 
 def test_a_walk_finds_plain_files_and_nothing_else(tmp_path: Path) -> None:
-    for path in ("a.md", "p/lessons/b.md", ".hidden.md", ".git/HEAD", "p/.secret/c.md", "sub/.git/HEAD", "sub/d.md"):
+    for path in (
+        "a.md",
+        "p/lessons/b.md",
+        ".hidden.md",
+        ".git/HEAD",
+        "p/.secret/c.md",
+        "sub/.git/HEAD",
+        "sub/d.md",
+    ):
         put_file(tmp_path / path, "x")
     (tmp_path / "link.md").symlink_to(tmp_path / "a.md")
     (tmp_path / "linked").symlink_to(tmp_path / "p")
@@ -46,7 +56,9 @@ def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, closing: E
     assert "not UTF-8" in sorted(skipped)[0]
 
 
-def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(tmp_path: Path, closing: ExitStack) -> None:
+def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(
+    tmp_path: Path, closing: ExitStack
+) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     put_file(root / "folder/a.md", "x")
     put_file(elsewhere / "b.md", "x")
@@ -120,7 +132,9 @@ def test_what_is_no_file_or_too_large_is_invalid_and_never_blocks(tmp_path: Path
     assert len(read_file(tmp_path, "big.md", 101)[0]) == 101
 
 
-def test_a_written_file_replaces_the_old_one_in_one_step_and_keeps_its_permissions(tmp_path: Path) -> None:
+def test_a_written_file_replaces_the_old_one_in_one_step_and_keeps_its_permissions(
+    tmp_path: Path,
+) -> None:
     write_file(tmp_path, "p/q/a.sh", b"one", executable=True)
     before = (tmp_path / "p/q/a.sh").stat()
     (tmp_path / "p/q/a.sh").chmod(0o700)
@@ -163,7 +177,9 @@ def test_staged_files_are_invisible_until_they_are_published(tmp_path: Path) -> 
     assert sorted(os.listdir(tmp_path / "p")) == ["a.md", "b.md"]
 
 
-def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(tmp_path: Path, closing: ExitStack) -> None:
+def test_a_disk_that_fills_up_half_way_leaves_everything_as_it_was(
+    tmp_path: Path, closing: ExitStack
+) -> None:
     put_file(tmp_path / "p/a.md", "x")
     written = 0
 

@@ -36,7 +36,9 @@ class Crypt:
         self.root, self.git = root, git
 
     def __call__(self, *words: str) -> str:
-        done = run_inside(("--repo", str(self.root), *words), self.root.parent, AI_LESSONS_OFFLINE="1")
+        done = run_inside(
+            ("--repo", str(self.root), *words), self.root.parent, AI_LESSONS_OFFLINE="1"
+        )
         assert done.code == 0, done.err
         return done.out
 
@@ -51,10 +53,19 @@ class Crypt:
 
     def in_plain(self) -> list[str]:
         """Objects of any kind in which the word stands as it is."""
-        names = self.git(self.root, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+        names = self.git(
+            self.root,
+            "cat-file",
+            "--batch-all-objects",
+            "--batch-check=%(objectname) %(objecttype)",
+        )
         blobs = [row.split()[0] for row in names.splitlines() if row.endswith("blob")]
         command = ("git", "cat-file", "blob")
-        return [one for one in blobs if b"PENGUIN" in subprocess.check_output([*command, one], cwd=self.root)]
+        return [
+            one
+            for one in blobs
+            if b"PENGUIN" in subprocess.check_output([*command, one], cwd=self.root)
+        ]
 
 
 @pytest.fixture
@@ -82,7 +93,9 @@ def crypt(plain: Path, tmp_path: Path, git: Git, request: pytest.FixtureRequest)
     return Crypt(plain, git)
 
 
-@pytest.mark.parametrize("crypt", [ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"], indirect=True)
+@pytest.mark.parametrize(
+    "crypt", [ROT, WORDS, "git-crypt"], ids=["rot13", "words", "git-crypt"], indirect=True
+)
 def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) -> None:
     crypt("add", "--project", "shop", "--title", "Lesson", "--content", "PENGUIN")
     crypt(*RULE, "--title", "Good")
@@ -97,7 +110,9 @@ def test_nothing_of_a_hidden_entry_or_proposal_is_in_git_in_plain(crypt: Crypt) 
     assert "PENGUIN" in "".join(one.read_text() for one in (crypt.root / "shop").rglob("*.md"))
 
 
-def test_a_hidden_rule_is_approved_listed_shown_exported_and_proposed_anew(crypt: Crypt, tmp_path: Path) -> None:
+def test_a_hidden_rule_is_approved_listed_shown_exported_and_proposed_anew(
+    crypt: Crypt, tmp_path: Path
+) -> None:
     crypt.approved()
     shutil.rmtree(crypt.root / ".git/ai-lessons")
     assert "Good" in crypt("list", "--type", "rule")
@@ -136,15 +151,22 @@ def test_two_sides_of_a_hidden_lesson_are_merged_and_hidden(crypt: Crypt, tmp_pa
 @pytest.mark.parametrize("crypt", ["#!/bin/sh\nexit 1\n"], indirect=True)
 def test_where_a_required_filter_fails_nothing_comes_into_git(crypt: Crypt) -> None:
     root = crypt.root
-    for words in (("add", "--project", "shop", "--title", "L", "--content", "PENGUIN"), (*RULE, "--title", "R")):
+    for words in (
+        ("add", "--project", "shop", "--title", "L", "--content", "PENGUIN"),
+        (*RULE, "--title", "R"),
+    ):
         done = run_inside(("--repo", str(root), *words), root.parent)
         assert "was not stored, because its git filter failed" in done.err
     assert crypt.in_plain() == []
-    done = run_inside(("--repo", str(root), "add", "--title", "Elsewhere", "--content", "c"), root.parent)
+    done = run_inside(
+        ("--repo", str(root), "add", "--title", "Elsewhere", "--content", "c"), root.parent
+    )
     assert "Elsewhere" in crypt.git(root, "log", "--format=%s", "-1"), done.err
 
 
-def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(plain: Path, git: Git) -> None:
+def test_a_filter_that_is_not_set_up_here_changes_nothing_as_with_git(
+    plain: Path, git: Git
+) -> None:
     put_file(plain / ".gitattributes", "* filter=nobody-has-this\n")
     commit_all(git, plain, "Hostile")
     crypt = Crypt(plain, git)
@@ -161,18 +183,24 @@ PUSHED = {
 
 def stored(root: Path, file: Path) -> bytes:
     """The file as the last commit has it, byte by byte."""
-    return subprocess.check_output(["git", "cat-file", "blob", f"HEAD:{file.relative_to(root)}"], cwd=root)
+    return subprocess.check_output(
+        ["git", "cat-file", "blob", f"HEAD:{file.relative_to(root)}"], cwd=root
+    )
 
 
 @pytest.mark.parametrize("attribute", PUSHED)
-def test_no_pushed_attribute_changes_what_is_stored_of_an_entry(plain: Path, git: Git, attribute: str) -> None:
+def test_no_pushed_attribute_changes_what_is_stored_of_an_entry(
+    plain: Path, git: Git, attribute: str
+) -> None:
     put_file(plain / ".gitattributes", f"*.md {attribute}\n")
     git(plain, "commit", "-qm", "Hostile", ".gitattributes")
     crypt, text = Crypt(plain, git), "Größe $Id: 12$ $Format:%an$ in München."
     crypt("add", "--project", "shop", "--title", "Lesson", "--content", text)
     crypt.approved()
     crypt("admin", "save")
-    (lesson,), (rule,) = (list((plain / "shop" / kind).rglob("*.md")) for kind in ("lessons", "rules"))
+    (lesson,), (rule,) = (
+        list((plain / "shop" / kind).rglob("*.md")) for kind in ("lessons", "rules")
+    )
     assert stored(plain, lesson) == lesson.read_bytes()
     assert b"Ask PENGUIN." in stored(plain, rule)
     assert text in crypt.shown("lesson")
@@ -224,7 +252,9 @@ def clone_with(plain: Path, git: Git, folder: Path, encoding: str, *, lessons: i
 
 
 @pytest.mark.parametrize("encoding", READ)
-def test_what_git_checked_out_in_another_encoding_is_read(plain: Path, git: Git, tmp_path: Path, encoding: str) -> None:
+def test_what_git_checked_out_in_another_encoding_is_read(
+    plain: Path, git: Git, tmp_path: Path, encoding: str
+) -> None:
     clone = clone_with(plain, git, tmp_path, encoding)
     file = next((clone.root / "shop/lessons").rglob("*.md"))
     assert "München".encode() not in file.read_bytes()
@@ -242,7 +272,9 @@ def test_an_entry_in_an_encoding_that_is_not_read_is_named(
     clone = clone_with(plain, git, tmp_path, encoding)
     file = next((clone.root / "shop/lessons").rglob("*.md")).relative_to(clone.root)
     validated = run_inside(("--repo", str(clone.root), "admin", "validate"), clone.root)
-    assert f"{file}:1: git writes it in {encoding}, which is no encoding that we read" in validated.out
+    assert (
+        f"{file}:1: git writes it in {encoding}, which is no encoding that we read" in validated.out
+    )
     assert "attributes would change their text" in clone("admin", "doctor")
 
 
@@ -252,14 +284,19 @@ def test_bytes_that_are_text_of_no_known_encoding_are_named_where_they_lie(
     clone = clone_with(plain, git, tmp_path, "UTF-32")
     file = next((clone.root / "shop/lessons").rglob("*.md"))
     file.write_bytes(file.read_bytes()[:-3])
-    assert "1 file is left out as unreadable" in run_inside(("--repo", str(clone.root), "list"), clone.root).err
+    assert (
+        "1 file is left out as unreadable"
+        in run_inside(("--repo", str(clone.root), "list"), clone.root).err
+    )
     validated = run_inside(("--repo", str(clone.root), "admin", "validate"), clone.root)
     assert f"{file.relative_to(clone.root)}:1: not UTF-8 text (byte 0xff)" in validated.out
     doctor = run_inside(("--repo", str(clone.root), "admin", "doctor"), clone.root)
     assert f"0 readable, 1 left out: {file.relative_to(clone.root)}" in doctor.out
 
 
-def test_git_is_asked_once_for_the_encodings_of_all_files(plain: Path, git: Git, tmp_path: Path) -> None:
+def test_git_is_asked_once_for_the_encodings_of_all_files(
+    plain: Path, git: Git, tmp_path: Path
+) -> None:
     clone = clone_with(plain, git, tmp_path, "ISO-8859-1", lessons=5)
     files = [file.relative_to(clone.root) for file in (clone.root / "shop/lessons").rglob("*.md")]
     assert len(files) == 5

@@ -39,7 +39,9 @@ def test_a_log_follows_renames_and_names_the_path_of_each_commit(history: Histor
     assert ("T" in revisions[0].when, revisions[0].when[-6] in "+-") == (True, True)
 
 
-def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(git_repo: Path, git: Git) -> None:
+def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(
+    git_repo: Path, git: Git
+) -> None:
     for name in ("a.md", "b.md"):
         (git_repo / name).write_text(TEXT + name)
         git(git_repo, "add", name)
@@ -50,7 +52,9 @@ def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(gi
     assert [(r.subject, r.path) for r in log] == [("Move b.md", "c.md"), ("Write b.md", "b.md")]
 
 
-def test_the_text_of_a_revision_is_what_was_committed_and_a_path_that_leads_out_is_refused(history: History) -> None:
+def test_the_text_of_a_revision_is_what_was_committed_and_a_path_that_leads_out_is_refused(
+    history: History,
+) -> None:
     oldest = history.log("sub/b.md")[-1]
     assert history.text_at(oldest.commit, "a.md") == TEXT.encode()
     for name in ("HEAD", "main"):
@@ -86,7 +90,9 @@ def test_before_the_first_commit_there_is_no_past(tmp_path: Path, git: Git) -> N
         past.text_at("HEAD", "a.md")
 
 
-def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(git_repo: Path, git: Git) -> None:
+def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(
+    git_repo: Path, git: Git
+) -> None:
     folder = git_repo / "kb"
     folder.mkdir()
     (folder / "a.md").write_text(TEXT)
@@ -147,7 +153,9 @@ def test_a_checkout_with_crlf_is_as_committed(source: Path) -> None:
     assert not str(source_ref(source / "a.md")).endswith("-dirty")
 
 
-def test_outside_of_any_repository_and_before_the_first_commit_there_is_no_source(tmp_path: Path, git: Git) -> None:
+def test_outside_of_any_repository_and_before_the_first_commit_there_is_no_source(
+    tmp_path: Path, git: Git
+) -> None:
     (tmp_path / "plain.md").write_text("x\n")
     (tmp_path / "fresh").mkdir()
     git(tmp_path / "fresh", "init", "-q")
@@ -163,7 +171,9 @@ def test_a_link_comes_from_where_it_leads_and_a_file_of_a_submodule_from_that(
     assert source_ref(tmp_path / "link.md") == git(source, "rev-parse", "HEAD")
     outer = tmp_path / "outer"
     git(tmp_path, "init", "-q", "outer")
-    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source), "sub")
+    git(
+        outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source), "sub"
+    )
     git(outer, "commit", "-qm", "with a submodule")
     assert source_ref(outer / "sub" / "a.md") == git(source, "rev-parse", "HEAD")
 

@@ -31,7 +31,9 @@ def write_hook(root: Path, text: str, mode: int = 0o755) -> Path:
     return file
 
 
-def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(git_repo: Path) -> None:
+def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(
+    git_repo: Path,
+) -> None:
     before = folder(git_repo)
     install(git_repo)
     assert set(folder(git_repo)) == set(HOOK_NAMES)
@@ -42,7 +44,9 @@ def test_a_repository_without_hooks_gets_ours_and_loses_them_without_a_trace(git
     assert status(git_repo).count("not installed") == 4
 
 
-def test_where_our_program_is_gets_noted_unless_the_user_named_one(git_repo: Path, git: Git) -> None:
+def test_where_our_program_is_gets_noted_unless_the_user_named_one(
+    git_repo: Path, git: Git
+) -> None:
     install(git_repo)
     noted = git(git_repo, "config", "ai-lessons.program")
     assert os.path.isabs(noted)
@@ -76,12 +80,15 @@ def test_settings_that_git_cannot_change_are_an_error(git_repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["#!/bin/sh\necho mine\n", "#!/usr/bin/env bash\nset -eu\nexit $?", "#! /bin/sh -e\n\n\n"]
+    "text",
+    ["#!/bin/sh\necho mine\n", "#!/usr/bin/env bash\nset -eu\nexit $?", "#! /bin/sh -e\n\n\n"],
 )
 def test_a_hook_that_is_there_keeps_every_byte(git_repo: Path, text: str) -> None:
     file = write_hook(git_repo, text, 0o750)
     install(git_repo)
-    assert file.read_bytes().startswith(text.partition("\n")[0].encode() + b"\n\n# >>> ai-lessons >>>\n")
+    assert file.read_bytes().startswith(
+        text.partition("\n")[0].encode() + b"\n\n# >>> ai-lessons >>>\n"
+    )
     uninstall(git_repo)
     assert folder(git_repo) == {"pre-commit": (text.encode(), 0o750)}
 
@@ -155,7 +162,9 @@ class TestWhatTheHooksDo:
     def repo(self, git_repo: Path, git: Git) -> Path:
         setup.init(git_repo)
         install(git_repo)
-        git(git_repo, "config", "--unset", "ai-lessons.program")  # so that the one on the path is called
+        git(
+            git_repo, "config", "--unset", "ai-lessons.program"
+        )  # so that the one on the path is called
         return git_repo
 
     @pytest.fixture
@@ -188,39 +197,56 @@ class TestWhatTheHooksDo:
     def test_a_client_with_another_search_path_finds_the_program_that_was_noted(
         self, repo: Path, calls: Path, git: Git, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        noted = put_program(calls.parent / "it's/ai-lessons", (calls.parent / "bin/ai-lessons").read_bytes())
+        noted = put_program(
+            calls.parent / "it's/ai-lessons", (calls.parent / "bin/ai-lessons").read_bytes()
+        )
         monkeypatch.setenv("PATH", "/usr/bin:/bin")
         git(repo, "config", "ai-lessons.program", str(noted))
         (repo / "a b.md").write_text("# A\n")
         git(repo, "add", "a b.md")
         assert self.commit(repo).returncode == 0
         git(repo, "switch", "-qc", "topic")
-        assert calls.read_text() == "--repo . admin validate -- a b.md\n--repo . -q recall list --limit 1\n"
+        assert (
+            calls.read_text()
+            == "--repo . admin validate -- a b.md\n--repo . -q recall list --limit 1\n"
+        )
 
     def test_all_of_commit_a_is_validated(self, repo: Path, calls: Path) -> None:
         assert self.edit_and_commit(repo).returncode == 0
         assert "README.md" in calls.read_text()
 
     @pytest.mark.usefixtures("calls")
-    def test_an_invalid_entry_stops_the_commit(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_invalid_entry_stops_the_commit(
+        self, repo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("FAKE_CODE", "4")
         assert self.edit_and_commit(repo).returncode == 1
         assert self.commit(repo, "-a", "--no-verify").returncode == 0
 
     @pytest.mark.parametrize("code", ["1", "3", "70"])
     @pytest.mark.usefixtures("calls")
-    def test_a_program_that_fails_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    def test_a_program_that_fails_does_not(
+        self, repo: Path, monkeypatch: pytest.MonkeyPatch, code: str
+    ) -> None:
         monkeypatch.setenv("FAKE_CODE", code)
         done = self.edit_and_commit(repo)
         assert (done.returncode, f"left with {code}" in done.stderr) == (0, True)
 
-    def test_a_program_that_is_not_installed_does_not(self, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
+    def test_a_program_that_is_not_installed_does_not(
+        self, repo: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        without = [
+            part
+            for part in os.environ["PATH"].split(":")
+            if not os.path.exists(f"{part}/ai-lessons")
+        ]
         monkeypatch.setenv("PATH", ":".join(without))
         done = self.edit_and_commit(repo)
         assert (done.returncode, "not installed" in done.stderr) == (0, True)
 
-    def test_a_commit_of_nothing_but_deletions_asks_nobody(self, repo: Path, calls: Path, git: Git) -> None:
+    def test_a_commit_of_nothing_but_deletions_asks_nobody(
+        self, repo: Path, calls: Path, git: Git
+    ) -> None:
         git(repo, "rm", "-q", "README.md")
         assert self.commit(repo).returncode == 0
         assert calls.read_text() == ""
@@ -233,7 +259,9 @@ class TestWhatTheHooksDo:
         git(repo, "commit", "-q", "--no-verify", "-m", "a rule")
         return file
 
-    def test_a_rule_is_not_changed_directly_on_the_approval_branch(self, repo: Path, rule: Path, git: Git) -> None:
+    def test_a_rule_is_not_changed_directly_on_the_approval_branch(
+        self, repo: Path, rule: Path, git: Git
+    ) -> None:
         rule.write_text("# Use Y\n")
         done = self.commit(repo, "-a")
         assert done.returncode == 1
@@ -249,7 +277,9 @@ class TestWhatTheHooksDo:
         assert self.commit(repo, "-a").returncode == 0
 
     @pytest.mark.parametrize("how", ["merge", "squash", "pick", "revert"])
-    def test_it_may_come_from_a_branch_or_from_history(self, repo: Path, rule: Path, git: Git, how: str) -> None:
+    def test_it_may_come_from_a_branch_or_from_history(
+        self, repo: Path, rule: Path, git: Git, how: str
+    ) -> None:
         git(repo, "switch", "-qc", "topic")
         rule.write_text("# Use Y\n")
         git(repo, "commit", "-qam", "propose")
@@ -266,7 +296,9 @@ class TestWhatTheHooksDo:
         done = self.commit(repo)
 
         # a pick that is not committed at once leaves no sign of being one
-        assert (done.returncode, "propose" in done.stderr) == ((1, True) if how == "pick" else (0, False))
+        assert (done.returncode, "propose" in done.stderr) == (
+            (1, True) if how == "pick" else (0, False)
+        )
 
     def test_the_failure_of_a_hook_behind_ours_still_counts(self, git_repo: Path) -> None:
         setup.init(git_repo)

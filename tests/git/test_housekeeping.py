@@ -46,7 +46,11 @@ def test_a_commit_lets_git_make_one_pack_of_many(store: Store, git: Git) -> None
     assert store.apply(add("b.md")).commit
     settled(store.root)
     assert store.apply(add("c.md")).commit == git(store.root, "rev-parse", "HEAD")
-    assert set(git(store.root, "ls-tree", "--name-only", "HEAD").splitlines()) >= {"a.md", "b.md", "c.md"}
+    assert set(git(store.root, "ls-tree", "--name-only", "HEAD").splitlines()) >= {
+        "a.md",
+        "b.md",
+        "c.md",
+    }
     clean(git, store.root)
 
 
@@ -68,7 +72,9 @@ def test_a_commit_where_little_lies_about_starts_nothing(store: Store) -> None:
     assert asked(store) == []
 
 
-def test_a_program_that_cannot_be_started_is_not_the_writers_business(store: Store, git: Git) -> None:
+def test_a_program_that_cannot_be_started_is_not_the_writers_business(
+    store: Store, git: Git
+) -> None:
     assert store.apply(add("a.md")).commit
     scatter(store.root)
     with failing("ai_lessons.git.processes.leave_running", BlockingIOError()):

@@ -17,7 +17,9 @@ from real_world import instead
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(desk: Desk, opened: Opened, after: bool) -> None:
+def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
+    desk: Desk, opened: Opened, after: bool
+) -> None:
     desk.propose({PATH: text("Use X")})
     pid = os.fork()
     if pid == 0:

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from ai_lessons.approval.proposals import Rejection, joined, read_rejection
 from ai_lessons.git.store import Actor, message_of
-from ai_lessons.model.approval import REPORT_LIMIT, entry_end, merged_branches, report, trailers, with_report
+from ai_lessons.model.approval import (
+    REPORT_LIMIT,
+    entry_end,
+    merged_branches,
+    report,
+    trailers,
+    with_report,
+)
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
 LINES = st.sampled_from(
@@ -35,7 +42,9 @@ def test_a_report_is_read_back_and_writing_it_again_changes_nothing(said: str) -
     plain = message_of("Propose", GIVEN, Actor())
     found = report(with_report(plain, said))
     assert report(with_report(plain, found)) == found
-    assert "".join(found.split()) == "".join("".join(c if c.isprintable() else " " for c in said).split())
+    assert "".join(found.split()) == "".join(
+        "".join(c if c.isprintable() else " " for c in said).split()
+    )
 
 
 @given(st.text())
@@ -70,18 +79,28 @@ def test_our_own_merges_of_other_proposals_name_them_by_their_trailer_only(what:
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00\ufeff"), max_size=60)
-PATHS = st.lists(st.sampled_from(["a/b.md", "a/scripts/c.sh", "a/scripts/c.sh.md", "d.md"]), min_size=1, unique=True)
+PATHS = st.lists(
+    st.sampled_from(["a/b.md", "a/scripts/c.sh", "a/scripts/c.sh.md", "d.md"]),
+    min_size=1,
+    unique=True,
+)
 
 
 @given(PATHS, st.data())
 def test_every_text_of_a_rejection_is_read_back(paths: list[str], data: st.DataObject) -> None:
     texts = {
-        path: data.draw(TEXTS.map(lambda text: f"{text.strip()}.\n").filter(lambda t: "<!--" not in t))
+        path: data.draw(
+            TEXTS.map(lambda text: f"{text.strip()}.\n").filter(lambda t: "<!--" not in t)
+        )
         for path in paths
     }
     text, files = joined(texts)
-    made = Rejection("x", "t", "r", "proposals/L-8F3K2A-x", "c", paths[0], "A", "2026", text, "lesson", files)
+    made = Rejection(
+        "x", "t", "r", "proposals/L-8F3K2A-x", "c", paths[0], "A", "2026", text, "lesson", files
+    )
     found = read_rejection(made.render())
     assert found is not None
     assert (found.what, found.entry, found.files) == ("lesson", "x", files)
-    assert {path: one.strip() for path, one in found.texts().items()} == {p: t.strip() for p, t in texts.items()}
+    assert {path: one.strip() for path, one in found.texts().items()} == {
+        p: t.strip() for p, t in texts.items()
+    }

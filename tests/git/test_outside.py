@@ -22,12 +22,22 @@ def names(found: list[files.Outside]) -> list[str]:
     return [one.name for one in found]
 
 
-def test_a_folder_gives_its_files_sorted_without_hidden_ones_links_and_installed_parts(folder: Path) -> None:
-    assert names(files.expand([str(folder)], folder, recursive=True)) == ["a.md", "b.md", "sub/c.md"]
+def test_a_folder_gives_its_files_sorted_without_hidden_ones_links_and_installed_parts(
+    folder: Path,
+) -> None:
+    assert names(files.expand([str(folder)], folder, recursive=True)) == [
+        "a.md",
+        "b.md",
+        "sub/c.md",
+    ]
 
 
 def test_a_glob_and_a_file_name_each_file_once_in_the_order_given(folder: Path) -> None:
-    assert names(files.expand(["b.md", "*.md"], folder, recursive=False)) == ["b.md", "a.md", "link.md"]
+    assert names(files.expand(["b.md", "*.md"], folder, recursive=False)) == [
+        "b.md",
+        "a.md",
+        "link.md",
+    ]
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_itself(folder: Path) -> None:
@@ -41,7 +51,9 @@ def test_what_names_nothing_is_an_error(folder: Path, pattern: str) -> None:
         files.expand([pattern], folder, recursive=False)
 
 
-def test_a_file_over_the_limit_is_not_read_and_a_named_pipe_is_no_file_and_does_not_hang(folder: Path) -> None:
+def test_a_file_over_the_limit_is_not_read_and_a_named_pipe_is_no_file_and_does_not_hang(
+    folder: Path,
+) -> None:
     with pytest.raises(InvalidEntry, match="more than 3"):
         files.read(folder / "a.md", limit=3)
     os.mkfifo(folder / "pipe")
@@ -75,7 +87,9 @@ def cloned(tmp_path: Path) -> Path:
         ("o*/secret.md", None), ("[d]ocs/[f]ile.md", None),
     ],
 )  # fmt: skip
-def test_a_glob_matches_nothing_that_a_link_leads_out_to(cloned: Path, pattern: str, found: set[str] | None) -> None:
+def test_a_glob_matches_nothing_that_a_link_leads_out_to(
+    cloned: Path, pattern: str, found: set[str] | None
+) -> None:
     if found is None:
         with pytest.raises(NotFound):
             files.named(pattern, cloned)
@@ -84,13 +98,23 @@ def test_a_glob_matches_nothing_that_a_link_leads_out_to(cloned: Path, pattern: 
 
 
 def test_a_glob_leaves_hidden_files_out_unless_it_names_them(folder: Path) -> None:
-    assert names(files.expand(["**/*.md"], folder, recursive=False)) == ["a.md", "b.md", "link.md", "e.md", "c.md"]
+    assert names(files.expand(["**/*.md"], folder, recursive=False)) == [
+        "a.md",
+        "b.md",
+        "link.md",
+        "e.md",
+        "c.md",
+    ]
     assert names(files.expand([".*/*.md"], folder, recursive=False)) == ["d.md"]
 
 
-@pytest.mark.parametrize("said", ["docs/file.md", "docs/folder", "docs/folder/secret.md", "out/*.md", "./docs/root"])
+@pytest.mark.parametrize(
+    "said", ["docs/file.md", "docs/folder", "docs/folder/secret.md", "out/*.md", "./docs/root"]
+)
 @pytest.mark.parametrize("git_folder", [True, False])
-def test_a_path_that_leads_out_of_the_code_by_a_link_is_refused(cloned: Path, said: str, git_folder: bool) -> None:
+def test_a_path_that_leads_out_of_the_code_by_a_link_is_refused(
+    cloned: Path, said: str, git_folder: bool
+) -> None:
     if git_folder:
         (cloned / ".git").mkdir()
     with pytest.raises(Refused, match="by a link") as error:
@@ -98,14 +122,18 @@ def test_a_path_that_leads_out_of_the_code_by_a_link_is_refused(cloned: Path, sa
     assert "name the place that it leads to" in error.value.hint
 
 
-def test_a_path_into_a_repository_elsewhere_is_held_to_that_repository(cloned: Path, tmp_path: Path) -> None:
+def test_a_path_into_a_repository_elsewhere_is_held_to_that_repository(
+    cloned: Path, tmp_path: Path
+) -> None:
     (cloned / ".git").mkdir()
     with pytest.raises(Refused):
         files.named(str(cloned / "docs/file.md"), tmp_path / "home")
     assert files.named("../code/docs/inside.md", tmp_path / "home") == [cloned / "docs/inside.md"]
 
 
-def test_a_link_that_lies_in_no_repository_is_followed_for_the_person_who_names_it(tmp_path: Path) -> None:
+def test_a_link_that_lies_in_no_repository_is_followed_for_the_person_who_names_it(
+    tmp_path: Path,
+) -> None:
     put_file(tmp_path / "dotfiles/notes.md", "mine")
     (tmp_path / "home").mkdir()
     (tmp_path / "home/notes.md").symlink_to(tmp_path / "dotfiles/notes.md")

@@ -19,7 +19,10 @@ NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sl
 
 
 LAST = "fatal: Could not read from remote repository.\n"
-RIGHTS, UNTRUSTED = "Please make sure you have the correct access rights", "Host key verification failed."
+RIGHTS, UNTRUSTED = (
+    "Please make sure you have the correct access rights",
+    "Host key verification failed.",
+)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +44,9 @@ RIGHTS, UNTRUSTED = "Please make sure you have the correct access rights", "Host
         ("", "git gave no reason", ""),
     ],
 )  # fmt: skip
-def test_the_lines_of_git_that_say_why_are_said_with_what_helps(err: str, reason: str, advice: str) -> None:
+def test_the_lines_of_git_that_say_why_are_said_with_what_helps(
+    err: str, reason: str, advice: str
+) -> None:
     words, help_with = plumbing.why(err)
     assert words == reason
     assert advice in help_with
@@ -69,7 +74,10 @@ def test_what_a_program_started_ends_with_it(tmp_path: Path, rest: str) -> None:
 
 def test_an_answer_comes_back_whole() -> None:
     done = processes.run(
-        ["sh", "-c", "cat; echo err >&2; exit 3"], env=dict(os.environ), timeout=60, stdin=b"in" * 10**5
+        ["sh", "-c", "cat; echo err >&2; exit 3"],
+        env=dict(os.environ),
+        timeout=60,
+        stdin=b"in" * 10**5,
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 10**5, b"err\n")
 
@@ -77,7 +85,9 @@ def test_an_answer_comes_back_whole() -> None:
 def test_at_a_terminal_its_words_are_told_while_it_runs_and_come_back_all_the_same() -> None:
     heard: list[bytes] = []
     said = "echo one >&2; cat; echo two >&2"
-    done = processes.run(["sh", "-c", said], env=dict(os.environ), timeout=60, stdin=b"in", terminal=heard.append)
+    done = processes.run(
+        ["sh", "-c", said], env=dict(os.environ), timeout=60, stdin=b"in", terminal=heard.append
+    )
     assert (done.stdout, done.stderr, b"".join(heard)) == (b"in", b"one\ntwo\n", b"one\ntwo\n")
 
 
@@ -129,7 +139,11 @@ def test_our_own_program_is_named_by_the_link_that_an_upgrade_keeps(
     monkeypatch.setattr(sys, "executable", python := str(tmp_path / "venv 1.0/bin/python"))
     assert processes.program_path("ai-lessons") == str(tmp_path / "bin/ai-lessons")
     monkeypatch.chdir(tmp_path / "bin")
-    for start in ("-c", "-m", ""):  # python without a program of ours: the folder in which we stand says nothing
+    for start in (
+        "-c",
+        "-m",
+        "",
+    ):  # python without a program of ours: the folder in which we stand says nothing
         sys.argv[:], sys.executable = [start], python
         assert processes.program_path("ai-lessons") == str(tmp_path / "venv 1.0/bin/ai-lessons")
     sys.executable = str(tmp_path / "python")

@@ -44,11 +44,21 @@ def ask_git(worktree: Worktree) -> None:
     """Those questions by which git reads its settings, refreshes its index and cleans files."""
     plumbing.run(worktree, "status", "--porcelain", cwd=worktree.root)
     plumbing.attributes_of(worktree, [ENTRY], "filter")
-    plumbing.run(worktree, "hash-object", "-w", "--stdin", f"--path={ENTRY}", cwd=worktree.root, stdin=b"text\n")
+    plumbing.run(
+        worktree,
+        "hash-object",
+        "-w",
+        "--stdin",
+        f"--path={ENTRY}",
+        cwd=worktree.root,
+        stdin=b"text\n",
+    )
     History(worktree).dirty(ENTRY)
 
 
-def test_git_by_itself_would_run_the_programs_of_a_pulled_folder(project: Path, git: Git, tmp_path: Path) -> None:
+def test_git_by_itself_would_run_the_programs_of_a_pulled_folder(
+    project: Path, git: Git, tmp_path: Path
+) -> None:
     lay_out(project / ".ai/reference", tmp_path / "ran")
     git(project / ".ai/reference", "hash-object", "-w", ENTRY, check=False)
     git(project / ".ai/reference", "status", check=False)
@@ -74,7 +84,9 @@ def test_a_head_with_a_commondir_is_refused_too(project: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [".ai/reference", ".ai/reference/global", ".ai"])
-def test_what_a_pull_brings_while_we_work_runs_nothing(project: Path, tmp_path: Path, folder: str) -> None:
+def test_what_a_pull_brings_while_we_work_runs_nothing(
+    project: Path, tmp_path: Path, folder: str
+) -> None:
     worktree = locate(project / ".ai/reference")
     lay_out(project / folder, tmp_path / "ran")
     ask_git(worktree)
@@ -97,7 +109,9 @@ def test_nothing_is_written_into_a_folder_that_git_would_take_for_a_repository(
 
 @pytest.mark.parametrize("target", ["../../evil", "evil"])
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_a_git_file_or_link_into_the_tree_is_refused(project: Path, tmp_path: Path, target: str, kind: str) -> None:
+def test_a_git_file_or_link_into_the_tree_is_refused(
+    project: Path, tmp_path: Path, target: str, kind: str
+) -> None:
     root = project / ".ai/reference"
     lay_out(root / target, tmp_path / "ran", head="file")
     if kind == "file":
@@ -108,31 +122,48 @@ def test_a_git_file_or_link_into_the_tree_is_refused(project: Path, tmp_path: Pa
         locate(root)
 
 
-def test_worktrees_and_submodules_are_as_welcome_as_before(project: Path, git: Git, tmp_path: Path) -> None:
+def test_worktrees_and_submodules_are_as_welcome_as_before(
+    project: Path, git: Git, tmp_path: Path
+) -> None:
     git(project, "clone", "-q", "--bare", ".", str(tmp_path / "many/.bare"))
     (tmp_path / "many/.git").write_text("gitdir: ./.bare\n")
     git(tmp_path / "many", "worktree", "add", "-q", "-b", "one", str(tmp_path / "many/one"))
     assert locate(tmp_path / "many/one").common_dir == tmp_path / "many/.bare"
-    git(project, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(project), ".ai/other")
+    git(
+        project,
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(project),
+        ".ai/other",
+    )
     assert locate(project / ".ai/other").git_dir == project / ".git/modules/.ai/other"
 
 
 @pytest.mark.parametrize("section", ["[include]", '[includeIf "gitdir:/"]'])
 @pytest.mark.parametrize("value", ["../settings", "../.ai/reference/settings"])
-def test_settings_that_a_pull_may_write_are_refused(project: Path, section: str, value: str) -> None:
+def test_settings_that_a_pull_may_write_are_refused(
+    project: Path, section: str, value: str
+) -> None:
     with (project / ".git/config").open("a") as config:
         config.write(f"{section}\n\tpath = {value}\n\tpath = ../../outside\n")
     with pytest.raises(Refused, match=r"include \.\./"):
         locate(project / ".ai/reference")
 
 
-def test_settings_included_from_outside_of_the_tree_count(project: Path, git: Git, tmp_path: Path) -> None:
+def test_settings_included_from_outside_of_the_tree_count(
+    project: Path, git: Git, tmp_path: Path
+) -> None:
     (tmp_path / "mine").write_text("[user]\n\tname = From outside\n")
     git(project, "config", "include.path", str(tmp_path / "mine"))
     assert (plumbing.identity(locate(project)) or "").startswith("From outside")
 
 
-def test_no_monitor_and_no_pager_of_anybody_is_started(git_repo: Path, git: Git, tmp_path: Path) -> None:
+def test_no_monitor_and_no_pager_of_anybody_is_started(
+    git_repo: Path, git: Git, tmp_path: Path
+) -> None:
     git(git_repo, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     git(git_repo, "config", "core.pager", f"touch {tmp_path}/ran; cat")
     (git_repo / "README.md").write_text("# Other\n")
@@ -140,7 +171,9 @@ def test_no_monitor_and_no_pager_of_anybody_is_started(git_repo: Path, git: Git,
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(("folder", "runs"), [(".git/hooks", True), ("../mine", True), ("hooks", False)])
+@pytest.mark.parametrize(
+    ("folder", "runs"), [(".git/hooks", True), ("../mine", True), ("hooks", False)]
+)
 def test_a_sync_runs_the_users_hooks_and_none_that_a_pull_may_write(
     git_repo: Path, git: Git, opened: Opened, tmp_path: Path, folder: str, *, runs: bool
 ) -> None:
@@ -155,7 +188,9 @@ def test_a_sync_runs_the_users_hooks_and_none_that_a_pull_may_write(
     assert (tmp_path / "ran").exists() == runs
 
 
-def test_a_clone_is_made_without_looking_at_the_folder_that_it_is_made_in(git_repo: Path, tmp_path: Path) -> None:
+def test_a_clone_is_made_without_looking_at_the_folder_that_it_is_made_in(
+    git_repo: Path, tmp_path: Path
+) -> None:
     lay_out(tmp_path / "evil", tmp_path / "ran")
     made = clone(str(git_repo), tmp_path / "evil" / "clone")
     assert made.created
@@ -185,7 +220,8 @@ def test_the_knowledge_folder_of_the_home_may_be_a_link(hermetic: Path, git_repo
 
 
 @pytest.mark.parametrize(
-    ("stated", "by_git", "commits"), [(True, "", False), (None, "", False), (False, "true", True), (True, "yes", True)]
+    ("stated", "by_git", "commits"),
+    [(True, "", False), (None, "", False), (False, "true", True), (True, "yes", True)],
 )
 def test_in_a_folder_of_a_bigger_repository_only_the_users_git_says_whether_we_commit(
     project: Path, git: Git, *, stated: bool | None, by_git: str, commits: bool

@@ -24,7 +24,11 @@ A, B = "p/lessons/a.md", "p/lessons/b.md"
 
 
 def kept(store: Store) -> dict[str, bytes | None]:
-    return {one.path: store.journal.content(job, one.path) for job in store.journal.kept() for one in job.paths}
+    return {
+        one.path: store.journal.content(job, one.path)
+        for job in store.journal.kept()
+        for one in job.paths
+    }
 
 
 def in_head(git: Git, root: Path) -> set[str]:
@@ -33,7 +37,11 @@ def in_head(git: Git, root: Path) -> set[str]:
 
 @pytest.mark.parametrize(
     ("job", "command"),
-    [(add("p/a.md"), ("clean", "-fdq")), (EDIT, ("reset", "-q", "--hard")), (add("p/a.md"), ("stash", "-q", "-u"))],
+    [
+        (add("p/a.md"), ("clean", "-fdq")),
+        (EDIT, ("reset", "-q", "--hard")),
+        (add("p/a.md"), ("stash", "-q", "-u")),
+    ],
     ids=["a new file", "an edit", "a stash"],
 )
 def test_a_write_that_git_swept_away_is_named_kept_and_brought_back(
@@ -107,7 +115,9 @@ def test_another_text_in_its_place_is_not_overwritten(store: Store) -> None:
     assert kept(store) == {"a.md": b"text\n"}
 
 
-def test_a_file_that_is_missing_while_a_merge_is_under_way_is_named_and_brought_back(store: Store, git: Git) -> None:
+def test_a_file_that_is_missing_while_a_merge_is_under_way_is_named_and_brought_back(
+    store: Store, git: Git
+) -> None:
     (store.git_dir / "MERGE_HEAD").write_text(git(store.root, "rev-parse", "HEAD") + "\n")
     for n in range(5):
         store.apply(add(f"{n}.md"))
@@ -157,7 +167,9 @@ def test_what_a_stash_took_off_the_branch_is_named_and_kept(store: Store, git: G
 
 
 @pytest.mark.parametrize("way", [("reset", "-q", "--soft", "HEAD~1"), ("reset", "-q", "HEAD~1")])
-def test_what_a_reset_left_on_the_disk_is_the_users_business(store: Store, git: Git, way: tuple[str, ...]) -> None:
+def test_what_a_reset_left_on_the_disk_is_the_users_business(
+    store: Store, git: Git, way: tuple[str, ...]
+) -> None:
     store.apply(add(A))
     git(store.root, *way)
     assert (store.save(), kept(store)) == (((), "", ()), {})
@@ -176,10 +188,14 @@ def test_what_the_user_removed_or_changed_stays_so(store: Store, git: Git) -> No
     assert not (store.root / A).exists()
 
 
-def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(store: Store, git: Git, closing: ExitStack) -> None:
+def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(
+    store: Store, git: Git, closing: ExitStack
+) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").write_bytes(b"")  # so it is for a moment
-    closing.enter_context(instead("time.sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n")))
+    closing.enter_context(
+        instead("time.sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n"))
+    )
     assert store.save().notes == ()
     assert git(store.root, "show", "HEAD:a.md") == "text"
 
@@ -193,7 +209,9 @@ def test_a_file_that_the_user_made_empty_is_committed_empty(store: Store, git: G
 
 
 @pytest.mark.parametrize("times", [3, 100])
-def test_a_folder_that_git_removes_under_a_write_is_made_again(store: Store, closing: ExitStack, times: int) -> None:
+def test_a_folder_that_git_removes_under_a_write_is_made_again(
+    store: Store, closing: ExitStack, times: int
+) -> None:
     publish = files.Staging.publish
     swept = iter(range(times))
 
@@ -227,7 +245,9 @@ def test_beside_a_user_who_stashes_all_the_time_every_write_is_somewhere(
     while any(process.is_alive() for process in processes):
         (git_repo / "mine.md").write_text("mine\n")
         for command in (("stash", "push", "-u", "-q"), ("stash", "pop", "-q")):
-            done = subprocess.run(["git", *command], cwd=git_repo, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["git", *command], cwd=git_repo, capture_output=True, text=True, check=False
+            )
             failed += [done.stderr] if done.returncode else []
     assert [process.exitcode for process in processes] == [0, 0]
     store = opened(git_repo)
@@ -235,7 +255,9 @@ def test_beside_a_user_who_stashes_all_the_time_every_write_is_somewhere(
     stashed = git(git_repo, "stash", "list", "--format=%H").split()
     somewhere = in_head(git, git_repo) | kept(store).keys()
     for one in stashed:
-        somewhere |= set(git(git_repo, "ls-tree", "-r", "--name-only", f"{one}^3", check=False).splitlines())
+        somewhere |= set(
+            git(git_repo, "ls-tree", "-r", "--name-only", f"{one}^3", check=False).splitlines()
+        )
     ours = {f"p/lessons/{writer}-{n}.md" for writer in range(2) for n in range(60)}
     assert {path for path in ours - somewhere if not (git_repo / path).exists()} == set()
     assert "error" not in git(git_repo, "fsck", "--strict")

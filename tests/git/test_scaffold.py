@@ -15,7 +15,11 @@ CONFIG = ".ai-lessons/config.yaml"
 
 def contents(root: Path) -> dict[str, bytes]:
     """Every file of a folder that is not git's own."""
-    files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts)
+    files = (
+        path
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(root).parts
+    )
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
@@ -34,21 +38,29 @@ def full(tmp_path: Path) -> Path:
     root = tmp_path / "reference"
     (root / "jira" / "deep").mkdir(parents=True)
     (root / "notes.md").write_bytes(b"# Notes\r\nwritten on Windows\r\n")
-    (root / "jira" / "deep" / "a[1] \xc3\xbc.md".encode().decode("latin-1")).write_bytes(b"no newline at the end")
+    (root / "jira" / "deep" / "a[1] \xc3\xbc.md".encode().decode("latin-1")).write_bytes(
+        b"no newline at the end"
+    )
     (root / "jira" / "picture.png").write_bytes(b"\x89PNG\r\n\0\xff")
     (root / ".hidden").write_text("kept too\n")
     return root
 
 
 class TestAnEmptyFolder:
-    def test_becomes_a_repository_with_the_whole_template_but_its_rules(self, tmp_path: Path, git: Git) -> None:
+    def test_becomes_a_repository_with_the_whole_template_but_its_rules(
+        self, tmp_path: Path, git: Git
+    ) -> None:
         made = init(tmp_path / "new" / "reference", with_starters=True)
         assert (made.created, made.adopted) == (True, 0)
         assert made.commit == git(made.root, "rev-parse", "refs/heads/main")
         assert git(made.root, "log", "--format=%s").split("\n") == [SUBJECT]
         assert git(made.root, "status", "--short") == ""
-        assert contents(made.root) == {name: data for name, data in TEMPLATE.items() if "/rules/" not in name}
-        assert os.access(made.root / "git" / "scripts" / "unversioned" / "lost-in-merge.sh", os.X_OK)
+        assert contents(made.root) == {
+            name: data for name, data in TEMPLATE.items() if "/rules/" not in name
+        }
+        assert os.access(
+            made.root / "git" / "scripts" / "unversioned" / "lost-in-merge.sh", os.X_OK
+        )
         assert git(made.root, "fsck", "--strict") == ""
 
     def test_twice_changes_nothing_and_says_so(self, tmp_path: Path, git: Git) -> None:
@@ -72,7 +84,9 @@ class TestAnEmptyFolder:
             root.mkdir(exist_ok=True)
             (root / name).write_bytes((template_dir() / name).read_bytes())
         made = init(root)
-        assert contents(root) == {name: data for name, data in TEMPLATE.items() if place(name) is None}
+        assert contents(root) == {
+            name: data for name, data in TEMPLATE.items() if place(name) is None
+        }
         assert made.commit == git(root, "rev-parse", "HEAD")
 
     def test_of_a_fresh_git_repository_keeps_its_branch(self, tmp_path: Path, git: Git) -> None:
@@ -90,7 +104,9 @@ class TestAnEmptyFolder:
         assert "approval.distinct" in "".join(init(root, team=True).notes)
 
     @pytest.mark.usefixtures("nobody")
-    def test_waits_with_the_commit_until_git_knows_who_we_are(self, tmp_path: Path, hermetic: Path, git: Git) -> None:
+    def test_waits_with_the_commit_until_git_knows_who_we_are(
+        self, tmp_path: Path, hermetic: Path, git: Git
+    ) -> None:
         made = init(tmp_path / "r", with_starters=True)
         assert (made.created, made.commit) == (True, None)
         assert "user.name" in "".join(made.notes)
@@ -131,7 +147,11 @@ class TestAFullFolder:
         assert contents(full.parent / "clone").items() >= before.items()
 
     def test_keeps_its_own_attributes_and_ignores(self, full: Path, git: Git) -> None:
-        for name, text in ((".gitattributes", "*.md diff\n"), (".gitignore", "private/\n"), ("private/a.md", "dear\n")):
+        for name, text in (
+            (".gitattributes", "*.md diff\n"),
+            (".gitignore", "private/\n"),
+            ("private/a.md", "dear\n"),
+        ):
             put_file(full / name, text)
         made = init(full)
         assert made.added == (CONFIG,)
@@ -146,16 +166,22 @@ class TestAFullFolder:
 
 
 class TestARepositoryThatIsThere:
-    def test_gets_one_commit_of_our_files_and_keeps_what_was_staged(self, git_repo: Path, git: Git) -> None:
+    def test_gets_one_commit_of_our_files_and_keeps_what_was_staged(
+        self, git_repo: Path, git: Git
+    ) -> None:
         (git_repo / "README.md").write_text("# Edited\n")
         (git_repo / "new.md").write_text("# New\n")
         git(git_repo, "add", "new.md")
         made = init(git_repo)
-        assert set(git(git_repo, "show", "--format=", "--name-only", "HEAD").split()) == set(made.added)
+        assert set(git(git_repo, "show", "--format=", "--name-only", "HEAD").split()) == set(
+            made.added
+        )
         assert git(git_repo, "status", "--short").split("\n") == ["M README.md", "A  new.md"]
         assert made.adopted == 0
 
-    def test_in_the_middle_of_a_merge_gets_files_and_no_commit(self, git_repo: Path, git: Git) -> None:
+    def test_in_the_middle_of_a_merge_gets_files_and_no_commit(
+        self, git_repo: Path, git: Git
+    ) -> None:
         in_a_merge(git, git_repo)
         head = git(git_repo, "rev-parse", "HEAD")
         made = init(git_repo)
@@ -178,7 +204,9 @@ class TestARepositoryThatIsThere:
 
 
 class TestAFolderOfABiggerRepository:
-    def test_gets_files_and_neither_a_repository_nor_a_commit(self, git_repo: Path, git: Git) -> None:
+    def test_gets_files_and_neither_a_repository_nor_a_commit(
+        self, git_repo: Path, git: Git
+    ) -> None:
         head = git(git_repo, "rev-parse", "HEAD")
         made = init(git_repo / ".ai" / "reference")
         assert (made.created, made.commit) == (True, None)
@@ -187,7 +215,11 @@ class TestAFolderOfABiggerRepository:
         assert git(git_repo, "diff", "--cached", "--name-only") == ""
         assert parse_config((made.root / CONFIG).read_text()).autocommit is None
         before = contents(made.root)
-        assert sorted(before) == sorted(made.added) == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]
+        assert (
+            sorted(before)
+            == sorted(made.added)
+            == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]
+        )
         assert str(git_repo) in "".join(made.notes)
         assert not init(made.root).created
         assert contents(made.root) == before
@@ -214,7 +246,9 @@ class TestAPlaceThatCannotBe:
 
 
 class TestClone:
-    def test_brings_the_repository_and_twice_leaves_it_alone(self, tmp_path: Path, git_repo: Path, git: Git) -> None:
+    def test_brings_the_repository_and_twice_leaves_it_alone(
+        self, tmp_path: Path, git_repo: Path, git: Git
+    ) -> None:
         made = clone(str(git_repo), tmp_path / "deep" / "clone")
         assert made.created
         assert made.commit == git(git_repo, "rev-parse", "HEAD")

@@ -55,17 +55,25 @@ def test_a_file_that_says_nothing_about_its_interpreter_is_refused(tmp_path: Pat
 
 
 def test_death_by_a_signal_is_128_and_its_number(tmp_path: Path) -> None:
-    assert run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nkill -KILL $$\n"))) == 128 + signal.SIGKILL
+    assert (
+        run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nkill -KILL $$\n")))
+        == 128 + signal.SIGKILL
+    )
 
 
 def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
-    file = put_program(tmp_path / "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
+    file = put_program(
+        tmp_path / "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n"
+    )
     assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
     assert ends(int((tmp_path / "pid").read_text()))
 
 
 def test_a_script_that_is_quick_is_not_disturbed_by_its_timeout(tmp_path: Path) -> None:
-    assert run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nexit 9\n")), timeout=60) == 9
+    assert (
+        run_script_file(command(put_program(tmp_path / "a", "#!/bin/sh\nexit 9\n")), timeout=60)
+        == 9
+    )
 
 
 def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
@@ -101,14 +109,19 @@ sys.exit(run(sys.argv[1:]))
 
 def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
     file = put_program(tmp_path / "a", WAITS)
-    ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False
+    )
     assert ended.returncode == 4
     assert (tmp_path / "out").read_text() == "told\n"
 
 
 def test_a_signal_is_ours_where_no_script_could_be_started(tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", TOLD_AT_ONCE, str(tmp_path / "gone")], cwd=tmp_path, check=False, capture_output=True
+        [sys.executable, "-c", TOLD_AT_ONCE, str(tmp_path / "gone")],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
     )
     assert ended.returncode == -signal.SIGTERM
 
@@ -118,7 +131,9 @@ def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> N
         tmp_path / "a",
         "#!/bin/sh\ntrap 'echo interrupted; exit 6' INT\nread word\necho got $word\nwhile :; do sleep 0.05; done\n",
     )
-    with pexpect.spawn(sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=180) as terminal:
+    with pexpect.spawn(
+        sys.executable, ["-c", RUN, str(file)], encoding="utf-8", timeout=180
+    ) as terminal:
         terminal.sendline("hello")
         terminal.expect("got hello")
         terminal.sendintr()
@@ -136,7 +151,9 @@ def test_ctrl_z_stops_the_script_and_us_and_both_go_on(tmp_path: Path) -> None:
         (tmp_path / "run.py").write_text(RUN)
         shell.sendline(f"{sys.executable} run.py {file}")
         shell.expect("ready")
-        for _ in range(6):  # pressed while the terminal is handed over, it is undone at once: a person presses again
+        for _ in range(
+            6
+        ):  # pressed while the terminal is handed over, it is undone at once: a person presses again
             shell.sendcontrol("z")
             if shell.expect(["Stopped", pexpect.TIMEOUT], timeout=3) == 0:
                 break
@@ -162,7 +179,9 @@ def test_the_list_is_for_its_owner_only_and_names_no_text_twice(tmp_path: Path) 
 
 
 def test_a_damaged_line_trusts_nothing_and_swallows_nothing(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('[]\n{"script": 7}\nnot json\n{"script": "' + fingerprint(b"cut")[:30])
+    (tmp_path / FILE).write_text(
+        '[]\n{"script": 7}\nnot json\n{"script": "' + fingerprint(b"cut")[:30]
+    )
     Trust(tmp_path).add("a", b"new")
     assert Trust(tmp_path).knows(b"new")
     assert not Trust(tmp_path).knows(b"cut")
@@ -174,7 +193,9 @@ def test_two_processes_add_at_the_same_time_and_none_is_lost(tmp_path: Path) -> 
         "from pathlib import Path; from ai_lessons.app.trust import Trust\n"
         "for n in range(100): Trust(Path(sys.argv[1])).add(f'{sys.argv[2]}{n}', f'{sys.argv[2]}{n}'.encode())"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")
+    ]
     assert [process.wait() for process in running] == [0, 0]
     assert all(Trust(tmp_path).knows(f"{name}{n}".encode()) for name in "ab" for n in range(100))
 

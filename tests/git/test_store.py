@@ -25,7 +25,9 @@ def test_a_store_without_a_committing_half_notes_the_job_and_says_so(git_repo: P
     done = store.apply(add("p/lessons/a.md"))
     assert (done.commit, done.waiting) == (None, "nothing here makes commits")
     assert store.read("p/lessons/a.md") == b"text\n"
-    assert [(i.subject, i.paths[0].path) for i in store.pending()] == [("Add p/lessons/a.md", "p/lessons/a.md")]
+    assert [(i.subject, i.paths[0].path) for i in store.pending()] == [
+        ("Add p/lessons/a.md", "p/lessons/a.md")
+    ]
     assert store.save().waiting == "nothing here makes commits"
 
 
@@ -39,10 +41,14 @@ def test_opening_and_reading_load_neither_dulwich_nor_start_git(git_repo: Path) 
         "list(walk(store.root)); store.read('README.md'); store.head(); store.pending()\n"
         "assert not [m for m in sys.modules if m.partition('.')[0] in ('dulwich', 'yaml', 'ulid')]\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": "src"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": "src"}
+    )
 
 
-def test_a_change_based_on_what_is_not_there_any_more_is_a_conflict_and_nothing_is_written(store: Store) -> None:
+def test_a_change_based_on_what_is_not_there_any_more_is_a_conflict_and_nothing_is_written(
+    store: Store,
+) -> None:
     seen = blob_id(store.read("README.md"))
     (store.root / "README.md").write_text("edited meanwhile")
     job = Job("Edit", [Change("new.md", b"x"), Change("README.md", b"mine", expect=seen)])
@@ -62,7 +68,9 @@ def test_a_change_to_a_file_that_went_or_came_is_a_conflict(store: Store) -> Non
 
 
 def test_a_change_based_on_what_is_there_is_applied(store: Store) -> None:
-    assert store.apply(Job("Edit", [Change("README.md", b"x", expect=blob_id(store.read("README.md")))])).commit
+    assert store.apply(
+        Job("Edit", [Change("README.md", b"x", expect=blob_id(store.read("README.md")))])
+    ).commit
     assert store.apply(Job("Delete", [Change("README.md", None, expect=blob_id(b"x"))])).commit
     assert store.apply(Job("Add", [Change("README.md", b"y", expect=None)])).commit
 
@@ -82,22 +90,34 @@ def test_hostile_names_are_refused_and_nothing_is_written(store: Store, path: st
 
 
 def test_our_own_hidden_files_may_be_written(store: Store, git: Git) -> None:
-    job = Job("Set", [Change(".ai-lessons/config.yaml", b"format: 1\n"), Change(".gitattributes", b"* text=auto\n")])
+    job = Job(
+        "Set",
+        [
+            Change(".ai-lessons/config.yaml", b"format: 1\n"),
+            Change(".gitattributes", b"* text=auto\n"),
+        ],
+    )
     assert store.apply(job).commit
     assert git(store.root, "status", "--porcelain") == ""
 
 
-def test_a_folder_that_is_a_repository_of_its_own_is_not_written_into(store: Store, git: Git) -> None:
+def test_a_folder_that_is_a_repository_of_its_own_is_not_written_into(
+    store: Store, git: Git
+) -> None:
     git(store.root, "init", "-q", "sub")
     with pytest.raises(Refused, match="repository of its own"):
         store.apply(add("sub/lessons/a.md"))
     assert os.listdir(store.root / "sub") == [".git"]
 
 
-def test_ctrl_c_in_the_middle_of_an_import_leaves_no_trace(store: Store, git: Git, closing: ExitStack) -> None:
+def test_ctrl_c_in_the_middle_of_an_import_leaves_no_trace(
+    store: Store, git: Git, closing: ExitStack
+) -> None:
     stage = files.Staging.add
 
-    def interrupted(self: files.Staging, path: str, data: bytes, *, executable: bool | None = None) -> None:
+    def interrupted(
+        self: files.Staging, path: str, data: bytes, *, executable: bool | None = None
+    ) -> None:
         if path == "p/7.md":
             raise KeyboardInterrupt
         stage(self, path, data, executable=executable)
@@ -147,10 +167,20 @@ def test_of_many_threads_that_saw_the_same_text_one_wins(store: Store) -> None:
     assert sorted(outcomes) == ["conflict"] * 5 + ["won"]
 
 
-def test_messages_are_one_subject_and_trailers_whatever_the_caller_puts_in(store: Store, git: Git) -> None:
-    job = Job("Add\n\nlesson: \x1b[31mred", [Change("a.md", b"x")], [("Id", "1\nForged: yes")], Actor(agent="a\nb"))
+def test_messages_are_one_subject_and_trailers_whatever_the_caller_puts_in(
+    store: Store, git: Git
+) -> None:
+    job = Job(
+        "Add\n\nlesson: \x1b[31mred",
+        [Change("a.md", b"x")],
+        [("Id", "1\nForged: yes")],
+        Actor(agent="a\nb"),
+    )
     store.apply(job)
-    assert git(store.root, "log", "-1", "--format=%B") == "Add lesson: [31mred\n\nId: 1 Forged: yes\nAgent: a b"
+    assert (
+        git(store.root, "log", "-1", "--format=%B")
+        == "Add lesson: [31mred\n\nId: 1 Forged: yes\nAgent: a b"
+    )
 
 
 class Other:
@@ -224,7 +254,9 @@ def test_a_file_system_without_locks_is_told(lock: Path) -> None:
         pytest.fail("nobody has it")
 
 
-def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
+def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(
+    monkeypatch: pytest.MonkeyPatch, lock: Path
+) -> None:
     other = busy(monkeypatch, lock, 9.0)
     with held(lock, patience=1.0, give_up=lambda: other.waited > 0.2) as mine:
         assert not mine

@@ -77,7 +77,11 @@ def include_if(ground: Ground) -> Path:
 
 
 def signer_without_key(ground: Ground) -> Path:
-    return ground.set(commit__gpgsign="true", gpg__format="ssh", user__signingkey=str(ground.folder / "no-such-key"))
+    return ground.set(
+        commit__gpgsign="true",
+        gpg__format="ssh",
+        user__signingkey=str(ground.folder / "no-such-key"),
+    )
 
 
 def odd_names(ground: Ground) -> Path:
@@ -125,9 +129,13 @@ def test_a_write_works_in_a_repository_of_any_layout(ground: Ground, name: str) 
     root = WORKS[name](ground)
     before = ground.git(root, "status", "--porcelain")
     with opened(root, ground) as library:
-        made = editing.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
+        made = editing.add_lesson(
+            library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p")
+        )
         assert made.commit == ground.git(root, "rev-parse", "HEAD")
-        assert "Penguins cannot fly" in [summary.title for summary in entries.list_entries(library).entries]
+        assert "Penguins cannot fly" in [
+            summary.title for summary in entries.list_entries(library).entries
+        ]
         changed = editing.update(library, made.id, content="They swim well.\n")
         assert changed.commit == ground.git(root, "rev-parse", "HEAD")
         assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")
@@ -145,7 +153,9 @@ def opened(root: Path, ground: Ground) -> Library:
 
 def approved(library: Library, ground: Ground, root: Path) -> None:
     """A rule goes from proposal to force."""
-    rule = proposals.suggest_rule(library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
+    rule = proposals.suggest_rule(
+        library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p")
+    )
     review.approve_rule(library, rule.id)
     shown = entries.show(library, rule.id)
     assert shown.approval is not None
@@ -157,7 +167,11 @@ def sound(ground: Ground, root: Path, name: str) -> None:
     if name == "spaces, quotes and line ends in its path":
         return
     done = subprocess.run(
-        ["git", "fsck", "--strict", "--no-dangling"], cwd=root, capture_output=True, text=True, check=False
+        ["git", "fsck", "--strict", "--no-dangling"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -220,9 +234,17 @@ def damaged_head(ground: Ground) -> Path:
 
 
 REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] = {
-    "bare": (lambda g: g.made("bare.git", "clone -q --bare repo bare.git"), UnsupportedRepository, "bare"),
+    "bare": (
+        lambda g: g.made("bare.git", "clone -q --bare repo bare.git"),
+        UnsupportedRepository,
+        "bare",
+    ),
     "git directory": (lambda g: g.source / ".git", UnsupportedRepository, "git directory"),
-    "SHA-256": (lambda g: _made(g, "--object-format=sha256"), UnsupportedRepository, "objectformat"),
+    "SHA-256": (
+        lambda g: _made(g, "--object-format=sha256"),
+        UnsupportedRepository,
+        "objectformat",
+    ),
     "reftable": (lambda g: _made(g, "--ref-format=reftable"), UnsupportedRepository, "refstorage"),
     # what git 2.45 and later write, for the gits that cannot
     "reftable, read by an older git": (
@@ -230,13 +252,21 @@ REFUSED: dict[str, tuple[Callable[[Ground], Path], type[AiLessonsError], str]] =
         UnsupportedRepository,
         "refstorage",
     ),
-    "unknown format version": (lambda g: g.set(core__repositoryFormatVersion="7"), UnsupportedRepository, "version 7"),
+    "unknown format version": (
+        lambda g: g.set(core__repositoryFormatVersion="7"),
+        UnsupportedRepository,
+        "version 7",
+    ),
     "unknown extension": (
         lambda g: g.set(core__repositoryFormatVersion="1", extensions__compactMap="true"),
         UnsupportedRepository,
         "compactmap",
     ),
-    "core.worktree": (lambda g: g.set(core__worktree=str(g.home)), UnsupportedRepository, "elsewhere"),
+    "core.worktree": (
+        lambda g: g.set(core__worktree=str(g.home)),
+        UnsupportedRepository,
+        "elsewhere",
+    ),
     "owned by another user": (strangers, Refused, "another user"),
     "no repository": (no_repository, NoRepository, "repo"),
     "damaged HEAD": (damaged_head, UnsupportedRepository, "damaged"),

@@ -8,7 +8,14 @@ from typing import Self
 
 import pytest
 
-from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
+from ai_lessons.errors import (
+    Conflict,
+    NotFound,
+    Refused,
+    Unreachable,
+    UnsavedEdits,
+    UnsupportedRepository,
+)
 from ai_lessons.git.commit import Committer
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.sync import Synced, decide, kept, sync, torn_now
@@ -34,7 +41,9 @@ Five.
 REMOVED = "one side removed it, the other changed it"
 PROPOSAL = "rules/R-AAAAAA-x"
 RULE = "p/rules/y-9f3k2a.md"
-RULE_TEXT = "---\nid: 01JD3Z8QK5W7M2X9V4T69F3K2A\nkind: rule\ntitle: T\nrationale: R\n---\n1\n2\n3\n4\n"
+RULE_TEXT = (
+    "---\nid: 01JD3Z8QK5W7M2X9V4T69F3K2A\nkind: rule\ntitle: T\nrationale: R\n---\n1\n2\n3\n4\n"
+)
 
 
 @dataclass
@@ -129,7 +138,10 @@ def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) ->
     team.ann.write("p/lessons/1.md", "1\n")
     begun: list[tuple[str, int, int]] = []
     sent = sync(team.ann.store, progress=lambda *told: begun.append(told))
-    assert begun == [("Fetching from origin", 0, 0), ("Sending to origin (commits: 1, proposals: 0)", 0, 0)]
+    assert begun == [
+        ("Fetching from origin", 0, 0),
+        ("Sending to origin (commits: 1, proposals: 0)", 0, 0),
+    ]
     assert (sent.sent, sent.received, sent.merged, sent.notes) == (1, 0, (), ())
     came = team.bob.sync()
     assert (came.sent, came.received, came.commit) == (0, 1, team.ann.head)
@@ -149,7 +161,11 @@ def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team:
     done = team.bob.sync()
     assert (done.merged, done.received, done.sent) == ((LESSON,), 3, 4)
     assert team.bob.read(RULE) == RULE_TEXT.replace("\n1\n", "\none\n"), "which one side changed"
-    merged = TEXT.replace("  - a\n", "  - a\n  - ann\n  - bob\n").replace("high", "low").replace("tested", "observed")
+    merged = (
+        TEXT.replace("  - a\n", "  - a\n  - ann\n  - bob\n")
+        .replace("high", "low")
+        .replace("tested", "observed")
+    )
     assert team.bob.read(LESSON) == merged.replace("Five.", "5.")
     subject = "Merge remote-tracking branch 'origin/main' into main"
     assert team.bob.run("log", "-1", "--format=%P %s") == f"{mine} {theirs} {subject}"
@@ -173,7 +189,11 @@ def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
     assert done.notes == (
         "3 entry files are edited and in no commit, so nobody else has them: ai-lessons admin save --edits",
     )
-    assert team.bob.run("status", "--porcelain") == before == "M edited.md\nM  staged.md\n?? untracked.md"
+    assert (
+        team.bob.run("status", "--porcelain")
+        == before
+        == "M edited.md\nM  staged.md\n?? untracked.md"
+    )
     assert team.bob.read(LESSON) == TEXT.replace("One.", "1.").replace("Five.", "5.")
 
 
@@ -190,9 +210,17 @@ def test_a_lock_of_gits_is_named_and_nothing_is_merged(team: Team) -> None:
 
 @pytest.mark.parametrize(
     ("state", "diverged"),
-    [("edited", True), ("staged", False), ("untracked", True), ("untracked", False), ("ignored", False)],
+    [
+        ("edited", True),
+        ("staged", False),
+        ("untracked", True),
+        ("untracked", False),
+        ("ignored", False),
+    ],
 )
-def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(team: Team, state: str, diverged: bool) -> None:
+def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(
+    team: Team, state: str, diverged: bool
+) -> None:
     path = LESSON if state in {"edited", "staged"} else "p/new.md"
     team.ann.write(path, "from ann\n")
     team.ann.write("p/other.md", "from ann\n").sync()
@@ -228,7 +256,9 @@ class TestConflict:
         self.before = team.bob.head
         return team.bob.sync()
 
-    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(self, team: Team, done: Synced) -> None:
+    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(
+        self, team: Team, done: Synced
+    ) -> None:
         assert torn(done) == {LESSON: ("the text",)}
         assert team.bob.head == self.before
         assert team.bob.run("status", "--porcelain") == ""
@@ -261,7 +291,9 @@ class TestConflict:
         team.ann.sync()
         assert team.ann.read(LESSON) == TEXT.replace("One.", text)
 
-    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: Synced) -> None:
+    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(
+        self, team: Team, done: Synced
+    ) -> None:
         team.ann.edit(RULE, "1", "uno").sync()
         team.bob.edit(RULE, "4", "four").sync()
         lesson, rule = torn_now(team.bob.store, done.place)
@@ -310,7 +342,9 @@ def test_an_entry_that_both_moved_ends_where_the_hub_has_it(team: Team) -> None:
 
 
 @pytest.mark.parametrize(("mover", "runs"), [("ann", True), ("bob", False)])
-def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(team: Team, mover: str, runs: bool) -> None:
+def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(
+    team: Team, mover: str, runs: bool
+) -> None:
     moving, removing = (team.ann, team.bob) if mover == "ann" else (team.bob, team.ann)
     new = "q/lessons/2026-11/renamed.md"
     moving.apply(Change(LESSON, None), Change(new, TEXT.encode(), executable=runs))
@@ -324,7 +358,10 @@ def test_moved_here_and_removed_there_is_a_conflict_about_the_new_place(team: Te
 
 
 def test_an_entry_moved_to_a_name_that_the_other_gave_to_another_loses_neither(team: Team) -> None:
-    new, other = "q/lessons/2026-11/renamed.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    new, other = (
+        "q/lessons/2026-11/renamed.md",
+        TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another."),
+    )
     team.ann.edit(LESSON, "Five.", "5.")
     team.ann.write(new, other).sync()
     team.bob.apply(Change(LESSON, None), Change(new, TEXT.encode()))
@@ -337,7 +374,10 @@ def test_an_entry_moved_to_a_name_that_the_other_gave_to_another_loses_neither(t
 
 
 def test_two_entries_that_look_alike_are_never_taken_for_one_that_was_moved(team: Team) -> None:
-    new, other = "p/lessons/2026-11/y-7f3k2a.md", TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another.")
+    new, other = (
+        "p/lessons/2026-11/y-7f3k2a.md",
+        TEXT.replace("8F3K2A", "7F3K2A").replace("One.", "Another."),
+    )
     team.ann.apply(Change(LESSON, None), Change(new, other.encode()))
     team.ann.sync()
     team.bob.edit(LESSON, "  - z\n", "  - z\n  - zz\n")
@@ -349,7 +389,9 @@ def test_two_entries_that_look_alike_are_never_taken_for_one_that_was_moved(team
 
 
 @pytest.mark.parametrize("take", ["ours", "theirs"])
-def test_a_file_edited_here_and_made_a_folder_of_there_is_decided_one_after_the_other(team: Team, take: str) -> None:
+def test_a_file_edited_here_and_made_a_folder_of_there_is_decided_one_after_the_other(
+    team: Team, take: str
+) -> None:
     team.share("p/notes", "a file\n")
     team.ann.write("p/notes", None)
     team.ann.write("p/notes/one.md", "below a folder\n").sync()
@@ -368,7 +410,9 @@ def test_a_file_edited_here_and_made_a_folder_of_there_is_decided_one_after_the_
 
 def test_no_attribute_and_no_merge_driver_of_the_repository_has_a_say_in_a_sync(team: Team) -> None:
     team.share(".gitattributes", "*.md merge=theirs\n* merge=union\n")
-    (team.bob.root / ".git/info/attributes").write_text("p/rules/* merge=theirs\n*.bin merge=union\n")
+    (team.bob.root / ".git/info/attributes").write_text(
+        "p/rules/* merge=theirs\n*.bin merge=union\n"
+    )
     team.bob.run("config", "merge.theirs.driver", "touch ran; cp %B %A")
     team.bob.run("config", "merge.default", "theirs")
     for clone, number in ((team.ann, "1"), (team.bob, "2")):
@@ -393,8 +437,12 @@ def test_forty_merged_files_start_no_more_programs_than_one(team: Team, started:
     for some in (names[:1], names):
         for clone, old, new in ((team.ann, "One.", "1."), (team.bob, "Five.", "5.")):
             texts = [clone.read(name) for name in some]
-            flipped = [text.replace(old, new) if old in text else text.replace(new, old) for text in texts]
-            clone.apply(*(Change(name, text.encode()) for name, text in zip(some, flipped, strict=True)))
+            flipped = [
+                text.replace(old, new) if old in text else text.replace(new, old) for text in texts
+            ]
+            clone.apply(
+                *(Change(name, text.encode()) for name, text in zip(some, flipped, strict=True))
+            )
         team.ann.sync()
         started.write_text("")
         assert team.bob.sync().merged == tuple(sorted(some))
@@ -406,7 +454,9 @@ def test_forty_merged_files_start_no_more_programs_than_one(team: Team, started:
 def test_a_file_where_the_other_has_a_folder_is_a_conflict(team: Team) -> None:
     team.ann.write("p/notes", "a file\n").sync()
     team.bob.write("p/notes/one.md", "below a folder\n")
-    assert torn(team.bob.sync()) == {"p/notes": ("a file on one side has the name of a folder on the other",)}
+    assert torn(team.bob.sync()) == {
+        "p/notes": ("a file on one side has the name of a folder on the other",)
+    }
 
 
 def test_a_folder_that_they_made_a_file_of_is_a_file(team: Team) -> None:
@@ -445,31 +495,44 @@ def test_histories_that_cross_are_merged_over_their_common_ground(team: Team) ->
     team.bob.edit(LESSON, "1.", "One.")
     team.ann.sync()
     assert team.bob.sync().conflicts == ()
-    assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.").replace("  - a\n", "  - a\n  - ann\n")
+    assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.").replace(
+        "  - a\n", "  - a\n  - ann\n"
+    )
 
 
 def test_somebody_who_is_faster_is_merged_and_the_push_repeated(team: Team) -> None:
     team.ann.write("ann.md", "ann\n")
     hook = team.bob.root / ".git/hooks/pre-push"
     put_program(
-        hook, f"#!/bin/sh\nrm -f '{hook}'\nenv -i PATH=\"$PATH\" git -C '{team.ann.root}' push -q origin main\n"
+        hook,
+        f"#!/bin/sh\nrm -f '{hook}'\nenv -i PATH=\"$PATH\" git -C '{team.ann.root}' push -q origin main\n",
     )
     team.bob.write("bob.md", "bob\n")
     done = team.bob.sync()
     assert done.received == 1
-    assert team.bob.git(team.hub, "ls-tree", "--name-only", "main", "ann.md", "bob.md") == "ann.md\nbob.md"
+    assert (
+        team.bob.git(team.hub, "ls-tree", "--name-only", "main", "ann.md", "bob.md")
+        == "ann.md\nbob.md"
+    )
 
 
 def refusing(hub: Path, words: str) -> None:
     put_program(
-        hub / "hooks/update", f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n'
+        hub / "hooks/update",
+        f'#!/bin/sh\ncase "$1" in refs/heads/main) echo "error: {words}" >&2; exit 1;; esac\n',
     )
 
 
-def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(team: Team) -> None:
+def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_as_it_is(
+    team: Team,
+) -> None:
     def shown(clone: Clone) -> dict[str, tuple[int, int]]:
         told = dict[str, tuple[int, int]]()
-        sync(clone.store, ask=True, progress=lambda what, done, total: told.update({what: (done, total)}))
+        sync(
+            clone.store,
+            ask=True,
+            progress=lambda what, done, total: told.update({what: (done, total)}),
+        )
         return told
 
     for number in range(3):
@@ -484,7 +547,9 @@ def test_at_a_terminal_it_is_shown_how_much_comes_and_goes_and_a_refusal_stays_a
         shown(team.ann)
 
 
-def test_a_protected_branch_is_said_clearly_the_work_stays_here_and_proposals_go_out(team: Team) -> None:
+def test_a_protected_branch_is_said_clearly_the_work_stays_here_and_proposals_go_out(
+    team: Team,
+) -> None:
     refusing(team.hub, "GH006: Protected branch update failed for refs/heads/main.")
     team.ann.propose(PROPOSAL)
     proposed = team.ann.head
@@ -501,10 +566,13 @@ def test_a_protected_branch_is_said_clearly_the_work_stays_here_and_proposals_go
 
 
 @pytest.mark.parametrize("hook", ["pre-push", "pre-receive"])
-def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(team: Team, hook: str) -> None:
+def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(
+    team: Team, hook: str
+) -> None:
     folder = team.ann.root / ".git/hooks" if hook == "pre-push" else team.hub / "hooks"
     put_program(
-        folder / hook, "#!/bin/sh\nif grep -q refs/heads/main; then echo ==; echo no; echo ticket; exit 1; fi\n"
+        folder / hook,
+        "#!/bin/sh\nif grep -q refs/heads/main; then echo ==; echo no; echo ticket; exit 1; fi\n",
     )
     team.ann.propose(PROPOSAL)
     team.ann.write("x.md", "x\n")
@@ -514,7 +582,9 @@ def test_a_hook_that_refuses_main_is_quoted_and_proposals_go_all_the_same(team: 
     assert team.ann.store.commits(None)
 
 
-def test_a_proposal_that_a_hook_refuses_is_unsent_and_a_remote_that_is_gone_is_no_refusal(team: Team) -> None:
+def test_a_proposal_that_a_hook_refuses_is_unsent_and_a_remote_that_is_gone_is_no_refusal(
+    team: Team,
+) -> None:
     put_program(team.ann.root / ".git/hooks/pre-push", "#!/bin/sh\necho no >&2; exit 1\n")
     team.ann.propose(PROPOSAL)
     done = team.ann.sync()
@@ -525,13 +595,17 @@ def test_a_proposal_that_a_hook_refuses_is_unsent_and_a_remote_that_is_gone_is_n
         team.ann.sync()
 
 
-def test_a_proposal_that_somebody_went_on_with_goes_on_here_and_one_that_differs_is_named(team: Team) -> None:
+def test_a_proposal_that_somebody_went_on_with_goes_on_here_and_one_that_differs_is_named(
+    team: Team,
+) -> None:
     for name in (PROPOSAL, "rules/R-BBBBBB-x"):
         team.ann.propose(name)
     team.ann.sync()
     team.bob.sync()
     tip = team.bob.run("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "more")
-    team.bob.run("push", "-q", "origin", f"{tip}:refs/heads/{PROPOSAL}", f"{tip}:refs/heads/rules/R-BBBBBB-x")
+    team.bob.run(
+        "push", "-q", "origin", f"{tip}:refs/heads/{PROPOSAL}", f"{tip}:refs/heads/rules/R-BBBBBB-x"
+    )
     other = team.ann.run("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "else")
     team.ann.run("update-ref", "refs/heads/rules/R-BBBBBB-x", other)
     team.ann.own["rules/R-BBBBBB-x"] = other
@@ -550,7 +624,9 @@ def test_without_a_remote_or_with_a_wrong_one_the_error_says_what_to_do(team: Te
     assert caught.value.hint == f"git -C {team.ann.root} remote add origin ADDRESS"
 
 
-def test_a_remote_can_be_named_and_the_branch_may_have_another_name_there(team: Team, tmp_path: Path) -> None:
+def test_a_remote_can_be_named_and_the_branch_may_have_another_name_there(
+    team: Team, tmp_path: Path
+) -> None:
     team.ann.git(tmp_path, "init", "-q", "--bare", "other.git")
     team.ann.run("remote", "add", "backup", "../other.git")
     assert team.ann.sync("backup").sent == 2
@@ -569,7 +645,9 @@ def test_a_remote_can_be_named_and_the_branch_may_have_another_name_there(team: 
         (("merge", "-q", "--no-ff", "--no-commit", "other"), "a merge is under way"),
     ],
 )
-def test_in_the_middle_of_something_nothing_is_shared(team: Team, prepare: tuple[str, ...], words: str) -> None:
+def test_in_the_middle_of_something_nothing_is_shared(
+    team: Team, prepare: tuple[str, ...], words: str
+) -> None:
     team.ann.run("switch", "-qc", "other")
     team.ann.run("commit", "-qm", "other", "--allow-empty")
     team.ann.run("switch", "-q", "main")
@@ -578,7 +656,9 @@ def test_in_the_middle_of_something_nothing_is_shared(team: Team, prepare: tuple
         team.ann.sync()
 
 
-def test_two_repositories_that_have_nothing_in_common_are_not_merged(team: Team, git_repo: Path, git: Git) -> None:
+def test_two_repositories_that_have_nothing_in_common_are_not_merged(
+    team: Team, git_repo: Path, git: Git
+) -> None:
     git(git_repo, "remote", "add", "origin", str(team.hub))
     stranger = Clone(git_repo, git)
     before = stranger.head
@@ -678,7 +758,9 @@ def test_nothing_is_asked_of_git_that_version_2_34_lacks(
     assert team.bob.read(LESSON) == TEXT.replace("One.", "1.").replace("Five.", "5.")
 
 
-def test_commits_that_the_user_wants_signed_but_cannot_sign_are_made_and_said_to_be_unsigned(team: Team) -> None:
+def test_commits_that_the_user_wants_signed_but_cannot_sign_are_made_and_said_to_be_unsigned(
+    team: Team,
+) -> None:
     team.bob.run("config", "commit.gpgsign", "true")
     team.bob.run("config", "gpg.program", "false")
     team.ann.edit(LESSON, "One.", "1.").sync()
@@ -701,7 +783,9 @@ def erased(team: Team) -> str:
 
 
 @pytest.mark.parametrize(("by_hand", "own"), [(False, True), (True, False)])
-def test_history_that_was_erased_on_the_hub_stays_erased(team: Team, by_hand: bool, own: bool) -> None:
+def test_history_that_was_erased_on_the_hub_stays_erased(
+    team: Team, by_hand: bool, own: bool
+) -> None:
     gone, hub = erased(team), team.ann.head
     if own:
         team.bob.write("bob.md", "bob\n")
@@ -709,7 +793,9 @@ def test_history_that_was_erased_on_the_hub_stays_erased(team: Team, by_hand: bo
         team.bob.run("fetch", "-q", "--prune")
     before = team.bob.head
     for _ in range(2):
-        with pytest.raises(Conflict, match=f"origin/main was rewritten: commit {gone[:10]}") as caught:
+        with pytest.raises(
+            Conflict, match=f"origin/main was rewritten: commit {gone[:10]}"
+        ) as caught:
             team.bob.sync()
     assert "--take theirs" in caught.value.hint
     assert (team.bob.head, team.bob.git(team.hub, "rev-parse", "main")) == (before, hub)
@@ -724,7 +810,9 @@ def test_history_that_was_erased_on_the_hub_stays_erased(team: Team, by_hand: bo
     assert team.bob.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
-def test_taking_theirs_keeps_an_edit_of_ones_own_or_stops_before_anything_has_changed(team: Team) -> None:
+def test_taking_theirs_keeps_an_edit_of_ones_own_or_stops_before_anything_has_changed(
+    team: Team,
+) -> None:
     erased(team)
     (team.bob.root / LESSON).write_text("mine\n")
     before = team.bob.head
@@ -750,7 +838,9 @@ def test_a_branch_that_was_renamed_on_the_hub_is_not_made_again(team: Team, by_h
     if by_hand:
         team.bob.run("fetch", "-q", "--prune")
     for _ in range(2):
-        with pytest.raises(Conflict, match=r"origin has no branch main any more.* its main branch is trunk"):
+        with pytest.raises(
+            Conflict, match=r"origin has no branch main any more.* its main branch is trunk"
+        ):
             team.bob.sync()
     assert team.bob.git(team.hub, "for-each-ref", "--format=%(refname)") == "refs/heads/trunk"
     assert team.bob.sync(take="theirs").sent == 1
@@ -765,7 +855,9 @@ def test_a_hub_that_was_made_anew_is_filled(team: Team, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_a_proposal_that_was_deleted_on_the_hub_is_not_sent_again(team: Team, by_hand: bool) -> None:
+def test_a_proposal_that_was_deleted_on_the_hub_is_not_sent_again(
+    team: Team, by_hand: bool
+) -> None:
     team.ann.propose(PROPOSAL)
     assert team.ann.sync().proposals == (PROPOSAL,)
     team.bob.run("push", "-q", "origin", f":{PROPOSAL}")
@@ -787,7 +879,9 @@ def test_recorded_events_alone_strand_no_commit_on_a_protected_branch(team: Team
     team.ann.write(EVENTS, "{}\n")
     done = team.ann.sync()
     assert (team.ann.head, done.sent) == (before, 0)
-    assert done.notes == ("origin/main takes no pushes: nothing is committed on main from now on, events stay here",)
+    assert done.notes == (
+        "origin/main takes no pushes: nothing is committed on main from now on, events stay here",
+    )
     assert team.ann.sync().notes == ()
     assert not team.ann.store.commits(None)
     team.ann.run("switch", "-q", "-c", "work")
@@ -818,7 +912,9 @@ def test_what_came_to_main_as_a_squash_is_not_sent_again(team: Team, later: bool
 
 
 @pytest.mark.parametrize("setting", ["branch.main.pushRemote", "remote.pushDefault"])
-def test_a_fork_gets_what_is_pushed_and_the_upstream_is_merged(team: Team, tmp_path: Path, setting: str) -> None:
+def test_a_fork_gets_what_is_pushed_and_the_upstream_is_merged(
+    team: Team, tmp_path: Path, setting: str
+) -> None:
     team.ann.git(tmp_path, "clone", "-q", "--bare", "hub.git", "fork.git")
     team.bob.run("remote", "add", "fork", "../fork.git")
     team.bob.run("config", setting, "fork")
@@ -832,7 +928,10 @@ def test_a_fork_gets_what_is_pushed_and_the_upstream_is_merged(team: Team, tmp_p
     done = team.bob.sync()
     assert (done.proposals, done.received) == ((PROPOSAL,), 1)
     assert "what was sent is on fork/main" in done.notes
-    assert team.bob.git(tmp_path / "fork.git", "rev-parse", "main", PROPOSAL).split()[0] == team.bob.head
+    assert (
+        team.bob.git(tmp_path / "fork.git", "rev-parse", "main", PROPOSAL).split()[0]
+        == team.bob.head
+    )
     assert team.bob.sync().sent == 0
 
 

@@ -13,11 +13,18 @@ from real_world import Git, instead
 
 def test_a_repository_is_found_at_its_top(git_repo: Path) -> None:
     found = locate(git_repo)
-    assert (found.root, found.top, found.git_dir, found.prefix) == (git_repo, git_repo, git_repo / ".git", "")
+    assert (found.root, found.top, found.git_dir, found.prefix) == (
+        git_repo,
+        git_repo,
+        git_repo / ".git",
+        "",
+    )
     assert found.state_dir == git_repo / ".git/ai-lessons"
 
 
-def test_a_folder_of_a_repository_has_a_prefix_and_a_state_folder_of_its_own(git_repo: Path) -> None:
+def test_a_folder_of_a_repository_has_a_prefix_and_a_state_folder_of_its_own(
+    git_repo: Path,
+) -> None:
     for name in ("a", "b"):
         (git_repo / name / "kb").mkdir(parents=True)
     one, other = locate(git_repo / "a/kb"), locate(git_repo / "b/kb")
@@ -56,7 +63,12 @@ def test_settings_are_read_as_git_writes_them(tmp_path: Path) -> None:
         '[remote "origin"]\n\turl = x\n[Extensions] noop = 1\n'
     )
     read = read_settings(config)
-    assert read == {"core.bare": "false", "core.filemode": "true", "core.worktree": "../a b", "extensions.noop": "1"}
+    assert read == {
+        "core.bare": "false",
+        "core.filemode": "true",
+        "core.worktree": "../a b",
+        "extensions.noop": "1",
+    }
     assert read_settings(tmp_path / "missing") == {}
 
 

@@ -31,10 +31,17 @@ class Host:
         self.code, self.programs = code, programs
 
     def event(self, name: str, **changes: object) -> str:
-        text = (EVENTS / f"{name}.json").read_text().replace("CODE", str(self.code)).replace("HOME", str(self.code))
+        text = (
+            (EVENTS / f"{name}.json")
+            .read_text()
+            .replace("CODE", str(self.code))
+            .replace("HOME", str(self.code))
+        )
         return json.dumps(json.loads(text) | changes)
 
-    def start(self, event: str | bytes, command: str = COMMAND, **env: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, event: str | bytes, command: str = COMMAND, **env: str
+    ) -> subprocess.Popen[bytes]:
         path = f"{self.programs}:/usr/bin:/bin"
         child = subprocess.Popen(
             ["sh", "-c", command], cwd=self.code, env=environment(PATH=path, **env),
@@ -69,6 +76,8 @@ def context(out: str) -> str:
     return text
 
 
-def add(knowledge: Path, path: str, tail: str, title: str, more: str = "", body: str = "Seen.") -> None:
+def add(
+    knowledge: Path, path: str, tail: str, title: str, more: str = "", body: str = "Seen."
+) -> None:
     text = LESSON.format(id=f"01JD3Z8QK5W7M2X9V4T6{tail}", title=title, more=more, body=body)
     put_file(knowledge / path, text)

@@ -12,7 +12,16 @@ from ai_lessons.interfaces import cli
 from interfaces.a_terminal import Child, Spawn
 from interfaces.agent_host import Host
 from interfaces.look_world import Served, serve
-from interfaces.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment, program_in
+from interfaces.world import (
+    FILES,
+    PROGRAM,
+    PROPOSAL,
+    PROPOSAL_BRANCH,
+    Outcome,
+    Run,
+    environment,
+    program_in,
+)
 from real_world import Git, at_rest, commit_all, put_file, typed
 
 RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
@@ -34,7 +43,11 @@ def run(capfd: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def knowledge(
-    git_repo: Path, git: Git, hermetic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+    git_repo: Path,
+    git: Git,
+    hermetic: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """A committed knowledge repository with one entry of each kind that can be written; we stand beside it."""
     made = tmp_path_factory.getbasetemp() / "knowledge"
@@ -60,7 +73,16 @@ def proposal(knowledge: Path, git: Git) -> str:
     git(knowledge, "switch", "-q", "-c", PROPOSAL_BRANCH)
     put_file(knowledge / path, text)
     git(knowledge, "add", path)
-    git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@example.com", "commit", "-qm", "Propose rule")
+    git(
+        knowledge,
+        "-c",
+        "user.name=Bo",
+        "-c",
+        "user.email=bo@example.com",
+        "commit",
+        "-qm",
+        "Propose rule",
+    )
     git(knowledge, "switch", "-q", "main")
     at_rest(knowledge)
     return "R-5N1QTC"
@@ -69,7 +91,9 @@ def proposal(knowledge: Path, git: Git) -> str:
 @pytest.fixture
 def transcript(knowledge: Path) -> Path:
     """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
-    return put_file(Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl", RECORDED.read_bytes())
+    return put_file(
+        Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl", RECORDED.read_bytes()
+    )
 
 
 @pytest.fixture
@@ -98,7 +122,12 @@ def spawn() -> Iterator[Spawn]:
         if more.get("NO_COLOR") == "":
             del environ["NO_COLOR"]
         child = pexpect.spawn(
-            PROGRAM[0], [*PROGRAM[1:], *args], env=environ, encoding="utf-8", timeout=180, dimensions=(24, 100)
+            PROGRAM[0],
+            [*PROGRAM[1:], *args],
+            env=environ,
+            encoding="utf-8",
+            timeout=180,
+            dimensions=(24, 100),
         )
         started.append(child)
         return child

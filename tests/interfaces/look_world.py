@@ -113,7 +113,11 @@ class Served:
         return self.base.rpartition("/")[2]
 
     def ask(
-        self, path: str, sent: Mapping[str, str] | None = None, headers: Mapping[str, str] = NO_HEADERS, base: str = ""
+        self,
+        path: str,
+        sent: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+        base: str = "",
     ) -> tuple[int, str, dict[str, str]]:
         """One request below the secret, or below another `base`."""
         line = http.client.HTTPConnection(self.origin.removeprefix("http://"), timeout=30)
@@ -121,7 +125,11 @@ class Served:
         body = None if sent is None else urlencode(sent)
         line.request("GET" if body is None else "POST", address, body, dict(headers))
         answer = line.getresponse()
-        found = answer.status, answer.read().decode(), {name.lower(): value for name, value in answer.getheaders()}
+        found = (
+            answer.status,
+            answer.read().decode(),
+            {name.lower(): value for name, value in answer.getheaders()},
+        )
         line.close()
         return found
 
@@ -140,8 +148,17 @@ def serve(folder: Path, *args: str) -> Served:
     """A repository with entries of each kind, a hostile one and three proposals, and the program that serves it."""
     repo, home = folder / "repo", folder / "home"
     put_file(home / ".gitconfig", "[user]\n\tname = Test Person\n\temail = person@example.com\n")
-    left_out = [name for name in os.environ if name.startswith(("GIT_", "XDG_", "AI_LESSONS_")) or name in AGENTS]
-    more = {"HOME": str(home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_WARM": "0", "AI_LESSONS_REPO": str(repo)}
+    left_out = [
+        name
+        for name in os.environ
+        if name.startswith(("GIT_", "XDG_", "AI_LESSONS_")) or name in AGENTS
+    ]
+    more = {
+        "HOME": str(home),
+        "AI_LESSONS_OFFLINE": "1",
+        "AI_LESSONS_WARM": "0",
+        "AI_LESSONS_REPO": str(repo),
+    }
     environ = {name: value for name, value in environment().items() if name not in left_out} | more
 
     def git(*args: str) -> None:
@@ -156,7 +173,11 @@ def serve(folder: Path, *args: str) -> Served:
     put({**FILES, **MORE})
     git("add", "-A")
     git("commit", "-qm", "knowledge")
-    for end, title in (("5N1QTC", "GET before PUT"), ("5N1QTD", "PUT twice"), ("5N1QTE", "Never PUT")):
+    for end, title in (
+        ("5N1QTC", "GET before PUT"),
+        ("5N1QTD", "PUT twice"),
+        ("5N1QTE", "Never PUT"),
+    ):
         git("switch", "-qc", f"rules/R-{end}-{title.lower().replace(' ', '-')}", "main")
         put(proposal(end, title))
         git("add", "-A")
@@ -165,7 +186,9 @@ def serve(folder: Path, *args: str) -> Served:
     return Served(*_started(environ, folder, args), repo, environ, args)
 
 
-def _started(environ: Mapping[str, str], folder: Path, args: Sequence[str]) -> tuple[str, subprocess.Popen[str]]:
+def _started(
+    environ: Mapping[str, str], folder: Path, args: Sequence[str]
+) -> tuple[str, subprocess.Popen[str]]:
     command = [*PROGRAM, "look", "--no-browser", *args]
     program = subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert program.stdout

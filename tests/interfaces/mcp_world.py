@@ -67,7 +67,10 @@ def text(done: CallToolResult) -> str:
 @contextmanager
 def connected(to: Any, **options: Any) -> Iterator[Agent]:
     """A client on a server object, a transport or an address."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(to, **options)) as client:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(to, **options)) as client,
+    ):
         yield Agent(portal, client)
 
 
@@ -97,6 +100,8 @@ def talking(log: Path, session: str | None = "s", **options: Any) -> Iterator[Ag
 def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
     """A client on the program, started as hosts start it."""
     with open("/dev/null", "w") as nobody:  # the client wants a file
-        named = StdioServerParameters(command=PROGRAM[0], args=[*PROGRAM[1:], *args], env=environment(**environ))
+        named = StdioServerParameters(
+            command=PROGRAM[0], args=[*PROGRAM[1:], *args], env=environment(**environ)
+        )
         with connected(stdio_client(named, errlog=nobody)) as agent:
             yield agent

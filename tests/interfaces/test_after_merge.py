@@ -4,7 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from approval.approval_world import BRANCH, GITHUB, HUMAN, OTHER, OTHER_PATH, PATH, SECOND, Clone, text, world
+from approval.approval_world import (
+    BRANCH,
+    GITHUB,
+    HUMAN,
+    OTHER,
+    OTHER_PATH,
+    PATH,
+    SECOND,
+    Clone,
+    text,
+    world,
+)
 from interfaces.world import run_inside
 
 
@@ -40,13 +51,29 @@ def test_a_merge_that_names_a_pull_request_says_so(mine: Clone) -> None:
 
 
 REFUSED = [
-    ({PATH: text("Use X"), OTHER_PATH: text("Other", OTHER)}, "take both", "this merge brings two rules"),
-    ({PATH: text("Use X"), "jira/lessons/a.md": "a\n"}, "take it", "this merge brings more than this one rule"),
-    ({PATH: text("Use X")}, "Merge branch 'topic' into trial", "this merge was made for the branch trial"),
+    (
+        {PATH: text("Use X"), OTHER_PATH: text("Other", OTHER)},
+        "take both",
+        "this merge brings two rules",
+    ),
+    (
+        {PATH: text("Use X"), "jira/lessons/a.md": "a\n"},
+        "take it",
+        "this merge brings more than this one rule",
+    ),
+    (
+        {PATH: text("Use X")},
+        "Merge branch 'topic' into trial",
+        "this merge was made for the branch trial",
+    ),
     ({PATH: text("Use X")}, "Take it\n\nAgent: claude", "an agent made this merge"),
     ({PATH: text("Use X")}, 'Revert "Merge it"', "this merge takes something back"),
     ({PATH: text("Use X")}, "Merge tag 'v1.0'", "this merges a tag or a commit"),
-    ({PATH: text("Use X")}, "Merge branch 'main' of hub", "this merge takes over what was approved on main"),
+    (
+        {PATH: text("Use X")},
+        "Merge branch 'main' of hub",
+        "this merge takes over what was approved on main",
+    ),
 ]
 
 
@@ -63,7 +90,9 @@ def test_a_merge_that_approves_nothing_says_why_and_what_to_do(
     assert "ai-lessons admin review-rules" in line
 
 
-def test_a_merge_without_rules_and_a_pull_of_the_followed_branch_say_nothing(mine: Clone, tmp_path: Path) -> None:
+def test_a_merge_without_rules_and_a_pull_of_the_followed_branch_say_nothing(
+    mine: Clone, tmp_path: Path
+) -> None:
     side(mine, {"jira/lessons/a.md": "a\n"})
     mine.merge("topic", options=("--no-ff",))
     assert said(mine) == []
@@ -75,9 +104,14 @@ def test_a_merge_without_rules_and_a_pull_of_the_followed_branch_say_nothing(min
     assert said(mine) == []
 
 
-def test_a_fast_forward_to_another_branch_names_what_it_took_over_hidden_rules_first(mine: Clone) -> None:
+def test_a_fast_forward_to_another_branch_names_what_it_took_over_hidden_rules_first(
+    mine: Clone,
+) -> None:
     mine.run("switch", "-q", "-c", "dev")
-    for path, rule, words in ((PATH, "8F3K2A", text("Use X")), (OTHER_PATH, "ZZZZZZ", text("Other", OTHER))):
+    for path, rule, words in (
+        (PATH, "8F3K2A", text("Use X")),
+        (OTHER_PATH, "ZZZZZZ", text("Other", OTHER)),
+    ):
         side_name = f"rules/R-{rule}-x"
         mine.run("switch", "-q", "-c", side_name)
         mine.commit("Propose", {path: words}, SECOND)
@@ -93,7 +127,9 @@ def test_a_fast_forward_to_another_branch_names_what_it_took_over_hidden_rules_f
     assert undo.startswith("ai-lessons: to take it back: git reset --keep ")
 
 
-def test_a_commit_of_a_forge_that_is_not_known_is_named_once_with_the_line_to_add(mine: Clone) -> None:
+def test_a_commit_of_a_forge_that_is_not_known_is_named_once_with_the_line_to_add(
+    mine: Clone,
+) -> None:
     acme = ("Acme", "git@acme.example")
     for number, path, rule in ((7, PATH, "01JD3Z8QK5W7M2X9V4T68F3K2A"), (8, OTHER_PATH, OTHER)):
         mine.commit(f"Use X (#{number})", {path: text("Use X", rule)}, SECOND, committer=acme)
@@ -111,7 +147,9 @@ def test_a_commit_of_a_forge_that_is_not_known_is_named_once_with_the_line_to_ad
 
 def test_audit_and_why_say_which_evidence_applied(mine: Clone) -> None:
     mine.commit("Use X (#7)", {PATH: text("Use X")}, SECOND, committer=GITHUB)
-    (row,) = run_inside(["--repo", str(mine.root), "admin", "audit", "--json"], mine.root).json["rows"]
+    (row,) = run_inside(["--repo", str(mine.root), "admin", "audit", "--json"], mine.root).json[
+        "rows"
+    ]
     assert row["reason"] == "a forge squashed a pull request: Use X (#7)"
     why = run_inside(["--repo", str(mine.root), "recall", "why", "R-8F3K2A"], mine.root)
     assert "its evidence: a forge squashed a pull request: Use X (#7)" in why.out
@@ -127,6 +165,8 @@ def test_a_sync_with_another_branch_names_what_its_fast_forward_took_over(tmp_pa
     mine.run("clone", "-q", "--bare", str(tmp_path / "hub.git"), str(other))
     theirs.run("push", "-q", str(other), "main")
     mine.run("remote", "add", "other", str(other))
-    done = run_inside(["--repo", str(mine.root), "admin", "sync", "--json", "--remote", "other"], mine.root)
+    done = run_inside(
+        ["--repo", str(mine.root), "admin", "sync", "--json", "--remote", "other"], mine.root
+    )
     (note,) = [note for note in done.json["notes"] if "fast-forward" in note and "R-8F3K2A" in note]
     assert note.endswith("its changes do not show that (from other/main)")

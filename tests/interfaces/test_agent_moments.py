@@ -52,10 +52,15 @@ OTHERS = (
 )  # fmt: skip
 
 
-def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(host: Host, lesson: str) -> None:
+def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(
+    host: Host, lesson: str
+) -> None:
     assert [fails(host, other) for other in OTHERS] == [""] * 3
     told = fails(host, SAID)
-    assert f"- [{lesson}] A new branch has no upstream | Set the upstream once: `git push --set-upstream" in told
+    assert (
+        f"- [{lesson}] A new branch has no upstream | Set the upstream once: `git push --set-upstream"
+        in told
+    )
     assert len(told) <= 900
     assert fails(host, SAID) == ""
 
@@ -68,12 +73,24 @@ def test_a_host_without_an_event_for_failures_is_understood(host: Host, lesson: 
         ({"output": SAID, "exit_code": 0}, False),
         (f"Exit code: 0\n{SAID}", False),
     ):
-        event = {"tool_name": "shell", "tool_input": {"command": "git push"}, "tool_response": answer, "turn_id": "t"}
-        assert (lesson in host.hear("make_test_done", session_id=str(answer), **event)) is failed, answer
+        event = {
+            "tool_name": "shell",
+            "tool_input": {"command": "git push"},
+            "tool_response": answer,
+            "turn_id": "t",
+        }
+        assert (lesson in host.hear("make_test_done", session_id=str(answer), **event)) is failed, (
+            answer
+        )
 
 
-def test_nothing_is_told_after_a_success_whatever_it_printed(host: Host, lesson: str, run: Run) -> None:
-    for session, answer in (("a", SAID), ("b", {"stdout": SAID, "stderr": SAID, "interrupted": False})):
+def test_nothing_is_told_after_a_success_whatever_it_printed(
+    host: Host, lesson: str, run: Run
+) -> None:
+    for session, answer in (
+        ("a", SAID),
+        ("b", {"stdout": SAID, "stderr": SAID, "interrupted": False}),
+    ):
         done = {"session_id": session, "tool_response": answer}
         assert host.hear("make_test_done", tool_input={"command": "git push | tail"}, **done) == ""
         assert lesson in fails(host, SAID, session_id=session)
@@ -84,16 +101,25 @@ def test_nothing_is_told_after_a_success_whatever_it_printed(host: Host, lesson:
 
 def test_agents_without_hooks_ask(host: Host, lesson: str, run: Run) -> None:
     (host.code / "said.txt").write_text(f"$ git push\n{SAID}")
-    found = json.loads(run("recall", "context", "--error", str(host.code / "said.txt"), "--json").out)
+    found = json.loads(
+        run("recall", "context", "--error", str(host.code / "said.txt"), "--json").out
+    )
     assert [one["handle"] for one in found["lessons"]] == [lesson]
-    assert json.loads(run("recall", "context", "--error", "-", "--json", text=SAID).out)["lessons"] == found["lessons"]
+    assert (
+        json.loads(run("recall", "context", "--error", "-", "--json", text=SAID).out)["lessons"]
+        == found["lessons"]
+    )
 
 
 def test_a_message_that_a_lesson_names_counts_as_its_failure(host: Host, knowledge: Path) -> None:
-    pattern = (
-        "pattern:\n  when: 'psql says \"remaining connection slots are reserved for roles\"'\n  do: use the pooler\n"
+    pattern = "pattern:\n  when: 'psql says \"remaining connection slots are reserved for roles\"'\n  do: use the pooler\n"
+    add(
+        knowledge,
+        "db/lessons/p.md",
+        "7PSQKK",
+        "Connections run out",
+        f"{pattern}  because: there are 100\n",
     )
-    add(knowledge, "db/lessons/p.md", "7PSQKK", "Connections run out", f"{pattern}  because: there are 100\n")
     said = "psql: FATAL:  remaining connection slots are reserved for roles"
     assert "use the pooler" in fails(host, said, "psql -c 'select 1'")
 
@@ -110,13 +136,23 @@ def test_what_works_after_it_was_told_has_helped(host: Host, lesson: str, run: R
 
 def test_what_works_in_another_way_says_nothing(host: Host, lesson: str, run: Run) -> None:
     fails(host, SAID)
-    for command in ("make test", "git push -u mine HEAD", "git push --force", "git push origin main", "git status"):
+    for command in (
+        "make test",
+        "git push -u mine HEAD",
+        "git push --force",
+        "git push origin main",
+        "git status",
+    ):
         works(host, command)
         after = usage(run, lesson)
-        assert [after[name] for name in ("times_injected", "seen_helpful", "seen_again", "alpha")] == [1, 0, 0, 1.4]
+        assert [
+            after[name] for name in ("times_injected", "seen_helpful", "seen_again", "alpha")
+        ] == [1, 0, 0, 1.4]
 
 
-def test_what_was_followed_and_failed_again_speaks_against_it_once(host: Host, lesson: str, run: Run) -> None:
+def test_what_was_followed_and_failed_again_speaks_against_it_once(
+    host: Host, lesson: str, run: Run
+) -> None:
     does = "git push --set-upstream origin main"
     fails(host, SAID)
     fails(host, SAID)
@@ -125,7 +161,11 @@ def test_what_was_followed_and_failed_again_speaks_against_it_once(host: Host, l
     for _ in range(3):
         fails(host, SAID, f"cd shop && {does} --quiet")
     after = usage(run, lesson)
-    assert (after["seen_again"], after["times_contradicted"], round(after["beta"], 3)) == (1, 0, 0.975)
+    assert (after["seen_again"], after["times_contradicted"], round(after["beta"], 3)) == (
+        1,
+        0,
+        0.975,
+    )
 
 
 STATED = """from: user
@@ -139,7 +179,9 @@ pattern:
 @pytest.fixture
 def stated(knowledge: Path) -> str:
     """The same lesson, told before the command that it names."""
-    add(knowledge, "global/lessons/up.md", "7PPPPP", "A new branch has no upstream", STATED, FAILURE)
+    add(
+        knowledge, "global/lessons/up.md", "7PPPPP", "A new branch has no upstream", STATED, FAILURE
+    )
     return "L-7PPPPP"
 
 
@@ -152,7 +194,9 @@ def test_what_was_told_before_the_command_is_told_once_more_at_its_failure_and_j
     works(host, "git push --set-upstream origin main")
     assert (usage(run, stated)["seen_helpful"], usage(run, stated)["seen_again"]) == (1, 0)
     assert stated in host.hear("before_git_push", session_id="it fails as the entry keeps")
-    fails(host, SAID, "git push --set-upstream origin main", session_id="it fails as the entry keeps")
+    fails(
+        host, SAID, "git push --set-upstream origin main", session_id="it fails as the entry keeps"
+    )
     assert usage(run, stated)["seen_again"] == 1
 
 
@@ -174,11 +218,19 @@ def test_a_user_who_takes_back_what_was_told_since_his_last_prompt_speaks_agains
     prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "push it"}
     host.hear("stop", **prompt)
     fails(host, SAID)
-    for said in ("Stop the dev server when you are done.", "No problem", "no", "Don't forget: git push, then the docs"):
+    for said in (
+        "Stop the dev server when you are done.",
+        "No problem",
+        "no",
+        "Don't forget: git push, then the docs",
+    ):
         host.hear("stop", **prompt | {"prompt": said})
         assert usage(run, lesson)["seen_again"] == 0
     fails(host, SAID, session_id="another")
-    taken_back = prompt | {"prompt": "no, that is a fork: never git push to origin", "session_id": "another"}
+    taken_back = prompt | {
+        "prompt": "no, that is a fork: never git push to origin",
+        "session_id": "another",
+    }
     for _ in range(2):
         host.hear("stop", **taken_back)
         assert usage(run, lesson)["seen_again"] == 1
@@ -187,14 +239,24 @@ def test_a_user_who_takes_back_what_was_told_since_his_last_prompt_speaks_agains
 def test_a_check_that_passes_after_an_edit_says_nothing_of_what_was_told_before_it(
     host: Host, knowledge: Path, run: Run
 ) -> None:
-    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "workflows/a.py"\n')
+    add(
+        knowledge,
+        "python/lessons/c.md",
+        "7BBBBB",
+        "Mind the gap",
+        'applies_to:\n  - "workflows/a.py"\n',
+    )
     assert "L-7BBBBB" in host.hear("before_edit")
     works(host, "make lint")
     assert usage(run, "L-7BBBBB")["seen_helpful"] == 0
 
 
-def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run: Run, hermetic: Path) -> None:
-    file = put_file(hermetic / ".config/ai-lessons/config.toml", "[agents]\noutcomes = false\nmax_chars = 300\n")
+def test_learning_from_sessions_can_be_switched_off(
+    host: Host, lesson: str, run: Run, hermetic: Path
+) -> None:
+    file = put_file(
+        hermetic / ".config/ai-lessons/config.toml", "[agents]\noutcomes = false\nmax_chars = 300\n"
+    )
     assert len(fails(host, SAID)) <= 300
     works(host, "git push")
     assert usage(run, lesson)["seen_helpful"] == 0
@@ -202,7 +264,9 @@ def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run
     assert run("recall", "list").code == 2
 
 
-def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(host: Host, lesson: str) -> None:
+def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(
+    host: Host, lesson: str
+) -> None:
     for command, asked in (
         ("git push --set-upstream origin main", ""),
         ("git push -u mine HEAD", "`git push` failed, then `git push -u mine HEAD` worked"),
@@ -215,8 +279,13 @@ def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(ho
 
 
 def test_feedback_takes_many_at_once(host: Host, lesson: str, run: Run) -> None:
-    done = json.loads(run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A=ignored", "--json").out)
-    assert [(one["handle"], one["outcome"]) for one in done] == [(lesson, "helpful"), ("L-8F3K2A", "ignored")]
+    done = json.loads(
+        run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A=ignored", "--json").out
+    )
+    assert [(one["handle"], one["outcome"]) for one in done] == [
+        (lesson, "helpful"),
+        ("L-8F3K2A", "ignored"),
+    ]
     assert run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A").code == 2
     assert run("contribute", "feedback", f"{lesson}=nice").code == 2
 
@@ -234,7 +303,11 @@ def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str,
     assert "followed" not in run("recall", "why-told").out, "the last session"
     assert run("recall", "why-told", "nobody").code == 3
     last, first = json.loads(run("recall", "sessions", "--json").out)
-    assert (first["session"], first["host"], first["folder"]) == ("s-1", "claude-code", str(host.code))
+    assert (first["session"], first["host"], first["folder"]) == (
+        "s-1",
+        "claude-code",
+        str(host.code),
+    )
     assert first["failures"] == 1
     assert (last["session"], last["host"], last["told"][0]["outcome"]) == ("s-2", "codex", "")
     assert [(one["handle"], one["outcome"]) for one in first["told"]] == [(lesson, "followed")]
@@ -243,10 +316,14 @@ def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str,
     assert "followed since" in said
 
 
-def test_each_choice_is_explained_and_that_changes_nothing(host: Host, lesson: str, run: Run) -> None:
+def test_each_choice_is_explained_and_that_changes_nothing(
+    host: Host, lesson: str, run: Run
+) -> None:
     event = host.event("git_push_failed", error=f"Exit code 128\n{SAID}")
     done = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
-    assert done.out.startswith(f"told: {lesson} A new branch has no upstream: keeps a failure like this one (0.")
+    assert done.out.startswith(
+        f"told: {lesson} A new branch has no upstream: keeps a failure like this one (0."
+    )
     again = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
     assert again.out == done.out, "asking changes nothing"
     assert json.loads(run("recall", "sessions", "--json").out) == []
@@ -255,7 +332,12 @@ def test_each_choice_is_explained_and_that_changes_nothing(host: Host, lesson: s
     done = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
     assert done.out == f"not told: {lesson}: told earlier in this session\n"
     compact = host.event("session_start", source="compact", hook_event_name="SessionStart")
-    run_inside(["admin", "agent-hook", "--explain"], host.code, compact, CLAUDE_ENV_FILE=str(host.code / "env"))
+    run_inside(
+        ["admin", "agent-hook", "--explain"],
+        host.code,
+        compact,
+        CLAUDE_ENV_FILE=str(host.code / "env"),
+    )
     assert not (host.code / "env").exists()
     assert fails(host, SAID) == ""
 
@@ -298,7 +380,9 @@ def test_a_lesson_that_was_silent_comes_back(host: Host, lesson: str, run: Run) 
         assert told_in(host, 13, back[1]) == 12, back
 
 
-def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(host: Host, lesson: str, run: Run) -> None:
+def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(
+    host: Host, lesson: str, run: Run
+) -> None:
     for _ in range(3):
         run("contribute", "feedback", lesson, "contradicted")
     assert told_in(host, 1, "a") == 0
@@ -311,16 +395,31 @@ def test_what_silenced_a_lesson_does_not_count_once_it_is_brought_back(host: Hos
     assert why in run("recall", "list", "--silent").out
 
 
-def test_before_an_edit_the_entry_that_names_the_file_comes_first(host: Host, knowledge: Path) -> None:
-    globs = {"7AAAAA": "**/*.py", "7AAAAB": "workflows/**", "7AAAAC": "workflows/a.py", "7AAAAD": "a*.py"}
+def test_before_an_edit_the_entry_that_names_the_file_comes_first(
+    host: Host, knowledge: Path
+) -> None:
+    globs = {
+        "7AAAAA": "**/*.py",
+        "7AAAAB": "workflows/**",
+        "7AAAAC": "workflows/a.py",
+        "7AAAAD": "a*.py",
+    }
     for tail, glob in globs.items():
-        add(knowledge, f"python/lessons/{tail}.md", tail, f"About {glob}", f'applies_to:\n  - "{glob}"\n')
+        add(
+            knowledge,
+            f"python/lessons/{tail}.md",
+            tail,
+            f"About {glob}",
+            f'applies_to:\n  - "{glob}"\n',
+        )
     for handles in (["L-7AAAAC", "L-7AAAAB"], ["L-7AAAAD"]):
         told = host.hear("before_edit")
         assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == handles
 
 
-def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, knowledge: Path, run: Run) -> None:
+def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(
+    host: Host, knowledge: Path, run: Run
+) -> None:
     tags = 'tags:\n  - starter\napplies_to:\n  - "workflows/a.py"\n'
     add(knowledge, "jira-api/lessons/s.md", "7STTTT", "From the starter set", tags, FAILURE)
     assert host.hear("before_edit") == fails(host, SAID) == ""
@@ -328,7 +427,9 @@ def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, 
     assert "L-7STTTT" in run("recall", "context", "--path", "workflows/a.py").out
 
 
-def test_the_project_is_called_as_its_remote_or_its_package(host: Host, git: Git, tmp_path: Path) -> None:
+def test_the_project_is_called_as_its_remote_or_its_package(
+    host: Host, git: Git, tmp_path: Path
+) -> None:
     code = tmp_path / "checkout-7"
     code.mkdir()
     git(code, "init", "-q")
@@ -338,7 +439,10 @@ def test_the_project_is_called_as_its_remote_or_its_package(host: Host, git: Git
 
     unnamed = (code / ".git/config").read_text()
     for file, text in (
-        ("pyproject.toml", '[build-system]\nrequires = ["x"]\n[project]\nkeywords = ["a"]\nname = "jira.api"\n'),
+        (
+            "pyproject.toml",
+            '[build-system]\nrequires = ["x"]\n[project]\nkeywords = ["a"]\nname = "jira.api"\n',
+        ),
         ("package.json", '{"private": true, "name": "@team/jira-api"}'),
         ("Cargo.toml", '[package]\nname = "jira_api"\n'),
         ("go.mod", "module example.com/team/jira-api\n\ngo 1.24\n"),
@@ -359,7 +463,14 @@ used ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8
 {}
 ```
 """
-OWED = ["--do", "run `./bin/lease acquire` first", "--because", "the quota is shared", "--source", "tested"]
+OWED = [
+    "--do",
+    "run `./bin/lease acquire` first",
+    "--because",
+    "the quota is shared",
+    "--source",
+    "tested",
+]
 AGENT = {"CLAUDECODE": "1", "AI_LESSONS_SESSION": "s-1"}
 
 
@@ -383,7 +494,10 @@ def test_a_lesson_written_as_the_reminder_asks_is_told_at_the_same_failure_in_th
     assert "contribute add-lesson" in host.hear("stop", session_id="s-1")
     handle = writes(host, "Deploys need a quota lease", when, **AGENT)
     kept = body(run, handle)
-    assert "$ ./deploy.sh staging\nERROR: tenant 'acme' has no quota lease; acquire one first\n" in kept
+    assert (
+        "$ ./deploy.sh staging\nERROR: tenant 'acme' has no quota lease; acquire one first\n"
+        in kept
+    )
     assert "ghp_" not in kept
     again = fails(host, NO_LEASE.replace("acme", "umbrella"), "./deploy.sh prod", session_id="s-2")
     assert f"[{handle}]" in again
@@ -397,14 +511,29 @@ def test_the_failure_that_a_lesson_is_about_is_taken_along_unless_it_has_its_own
     fails(host, SAID, "git push", session_id="s-1")
     fails(host, "Error: Error acquiring the state lock", "terraform apply", session_id="s-1")
     fails(host, "fatal: bad object", "git gc", session_id="s-1")
-    assert "$ terraform apply" in body(run, writes(host, "CI holds the lock", "`terraform apply` fails", **AGENT))
-    assert "$ git push\n" in body(run, writes(host, "Set the upstream branch", "pushing with git", **AGENT))
-    assert body(run, writes(host, "Jira is slow on Mondays", "planning a sprint", **AGENT)).strip() == ""
+    assert "$ terraform apply" in body(
+        run, writes(host, "CI holds the lock", "`terraform apply` fails", **AGENT)
+    )
+    assert "$ git push\n" in body(
+        run, writes(host, "Set the upstream branch", "pushing with git", **AGENT)
+    )
+    assert (
+        body(run, writes(host, "Jira is slow on Mondays", "planning a sprint", **AGENT)).strip()
+        == ""
+    )
 
     mine = ["--content", "```\n$ git push\nfatal: no upstream\n```"]
-    assert body(run, writes(host, "Push with an upstream", "using `git push`", *mine, **AGENT)).count("$ git push") == 1
+    assert (
+        body(run, writes(host, "Push with an upstream", "using `git push`", *mine, **AGENT)).count(
+            "$ git push"
+        )
+        == 1
+    )
     person = {"AI_LESSONS_SESSION": "s-1"}
-    assert body(run, writes(host, "A person pushes", "using `git push` by hand", **person)).strip() == ""
+    assert (
+        body(run, writes(host, "A person pushes", "using `git push` by hand", **person)).strip()
+        == ""
+    )
 
 
 def test_an_agent_in_no_known_session_takes_what_failed_in_its_folder_if_it_names_the_program(
@@ -412,7 +541,9 @@ def test_an_agent_in_no_known_session_takes_what_failed_in_its_folder_if_it_name
 ) -> None:
     fails(host, SAID, "git push", session_id="s-1")
     works(host, "git push", session_id="s-1")
-    assert "$ git push\n" in body(run, writes(host, "A branch is new", "using `git push`", CLAUDECODE="1"))
+    assert "$ git push\n" in body(
+        run, writes(host, "A branch is new", "using `git push`", CLAUDECODE="1")
+    )
     assert body(run, writes(host, "Sprints", "planning", CLAUDECODE="1")).strip() == ""
 
 
@@ -423,8 +554,16 @@ def test_over_mcp_the_session_of_the_servers_folder_is_taken_if_the_lesson_names
     fails(host, "fatal: bad object", "git push", session_id="s-2", cwd=str(tmp_path))
     monkeypatch.chdir(host.code)
     with inside(tmp_path / "log") as agent:
-        done = agent.call("add_lesson", title="A branch is new", when="`git push` fails", do="say -u", because="git")
+        done = agent.call(
+            "add_lesson",
+            title="A branch is new",
+            when="`git push` fails",
+            do="say -u",
+            because="git",
+        )
         assert "by which it is found at the same failure" in done["notes"][0]
         assert "has no upstream branch" in agent.reads("get_resource", id=done["handle"])
-        other = agent.call("add_lesson", title="Sprints", when="planning", do="wait", because="it is Monday")
+        other = agent.call(
+            "add_lesson", title="Sprints", when="planning", do="wait", because="it is Monday"
+        )
         assert "notes" not in other

@@ -24,7 +24,9 @@ def code(knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return folder
 
 
-def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, hermetic: Path) -> None:
+def test_hosts_shows_what_is_there_and_what_of_it_is_ours(
+    run: Run, code: Path, hermetic: Path
+) -> None:
     assert run("admin", "hosts").out.startswith("No agent host was found")
     (hermetic / ".claude").mkdir()
     assert run("admin", "hosts", "--install", "--yes").code == 0
@@ -32,7 +34,12 @@ def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, 
     assert host["id"] == "claude-code"
     assert host["hooks"]["~/.claude/settings.json"][0] == "SessionStart"
     (server,) = (one for one in host["targets"] if one["place"] == "~/.claude.json")
-    assert (server["way"], server["there"], server["ours"], server["works"]) == ("mcp", True, True, True)
+    assert (server["way"], server["there"], server["ours"], server["works"]) == (
+        "mcp",
+        True,
+        True,
+        True,
+    )
     assert Path(server["runs"][0]).is_absolute()
 
 
@@ -40,7 +47,10 @@ def test_a_new_repository_names_the_hosts_that_are_here_and_connects_them_if_ask
     run: Run, code: Path, hermetic: Path
 ) -> None:
     (hermetic / ".claude").mkdir()
-    assert "\nConnect Claude Code: ai-lessons admin hosts --install\n" in run("admin", "init", "first").out
+    assert (
+        "\nConnect Claude Code: ai-lessons admin hosts --install\n"
+        in run("admin", "init", "first").out
+    )
     refused = run("admin", "init", "second", "--hosts")
     assert (refused.code, Path("second").exists()) == (8, False), "settings change only after a yes"
     made = run("admin", "init", "second", "--hosts", "--yes").out
@@ -62,14 +72,23 @@ def test_what_is_installed_works_with_the_search_path_of_a_host_and_of_codex_it_
     answers = f"ours is there, and answers: reads {knowledge}"
     assert f"\n  text around an edit: ~/.claude/settings.json ({answers})\n" in shown
     assert "\n  MCP server: ~/.claude.json (ours is there, and answers: ai-lessons " in shown
-    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(code)})
+    event = json.dumps(
+        {
+            "hook_event_name": "SessionStart",
+            "session_id": "s",
+            "source": "startup",
+            "cwd": str(code),
+        }
+    )
     environ = environment(PATH="/usr/bin:/bin")
     for file in (".claude/settings.json", ".codex/hooks.json"):
         hooks = json.loads((hermetic / file).read_bytes())["hooks"].values()
         calls = [call for groups in hooks for group in groups for call in group["hooks"]]
         for command in {call["command"] for call in calls}:
             argv = ["sh", "-c", command]
-            done = subprocess.run(argv, input=event, env=environ, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                argv, input=event, env=environ, capture_output=True, text=True, check=True
+            )
             assert "Knowledge base for every project" in done.stdout
     assert said not in run("admin", "hosts", "--remove", "--yes").out
 
@@ -82,13 +101,22 @@ def test_what_cannot_be_read_is_named_and_left_alone(run: Run, code: Path, herme
     assert (done.code, "left alone, it is no JSON object: mend it first" in done.out) == (1, True)
 
 
-def test_an_older_form_that_finds_nothing_is_named_and_replaced(run: Run, code: Path, hermetic: Path) -> None:
-    older = {"type": "command", "command": "ai-lessons admin agent-hook 2>/dev/null || true", "timeout": 5}
+def test_an_older_form_that_finds_nothing_is_named_and_replaced(
+    run: Run, code: Path, hermetic: Path
+) -> None:
+    older = {
+        "type": "command",
+        "command": "ai-lessons admin agent-hook 2>/dev/null || true",
+        "timeout": 5,
+    }
     theirs = {"type": "command", "command": "bell"}
     settings = {"hooks": {"PreToolUse": [{"hooks": [older, theirs]}]}}
     file = put_file(hermetic / ".claude/settings.json", json.dumps(settings))
     why = "nothing came back with the search path of a host, which its command depends on"
-    assert f"(ours is there, but does not work: {why}; ai-lessons admin hosts --install)" in run("admin", "hosts").out
+    assert (
+        f"(ours is there, but does not work: {why}; ai-lessons admin hosts --install)"
+        in run("admin", "hosts").out
+    )
     (agents,) = (one for one in run("admin", "doctor", "--json").json if one["name"] == "agents")
     assert (agents["state"], why in agents["detail"]) == ("warning", True)
     assert agents["remedy"] == "ai-lessons admin hosts --install"
@@ -126,28 +154,46 @@ def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, cod
 def test_a_file_can_be_named_wherever_it_is_and_outside_of_code_there_is_a_way_on(
     run: Run, code: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("admin", "hooks", "status").out.startswith("pre-commit: "), "hooks alone are those of git"
+    assert run("admin", "hooks", "status").out.startswith("pre-commit: "), (
+        "hooks alone are those of git"
+    )
     done = run("admin", "hooks", "install", "--file", "~/.codex/AGENTS.md", "--file", "notes.md")
     assert done.out == f"{hermetic}/.codex/AGENTS.md: written\n{code}/src/notes.md: written\n"
     assert not (code / "AGENTS.md").exists()
-    assert run("admin", "hooks", "uninstall", "--file", "~/.codex/AGENTS.md").out.endswith(": removed\n")
+    assert run("admin", "hooks", "uninstall", "--file", "~/.codex/AGENTS.md").out.endswith(
+        ": removed\n"
+    )
     monkeypatch.chdir(code.parent)
     done = run("admin", "hooks", "install", "--agents")
-    assert (done.code, "lies in no code repository" in done.err, "hint: " in done.err) == (2, True, True)
+    assert (done.code, "lies in no code repository" in done.err, "hint: " in done.err) == (
+        2,
+        True,
+        True,
+    )
 
 
-def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(run: Run, code: Path, hermetic: Path) -> None:
+def test_hosts_are_set_up_and_given_back_after_their_diffs_and_a_yes(
+    run: Run, code: Path, hermetic: Path
+) -> None:
     assert "a host is found by its program" in run("admin", "hosts", "--install").err
     file = put_file(hermetic / ".cursor/mcp.json", b'{"mcpServers":{"a":{"command":"a"}}}')
     refused = run("admin", "hosts", "--install")
-    assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (8, True, False)
+    assert (refused.code, "or say --yes" in refused.err, b"ai-lessons" in file.read_bytes()) == (
+        8,
+        True,
+        False,
+    )
     assert "did you mean cursor?" in run("admin", "hosts", "--install", "gemini", "--yes").err
     done = run("admin", "hosts", "--install", "--yes", "-v")
     assert re.search(r'^\+      "command": "/.*/ai-lessons-mcp",$', done.out, re.MULTILINE)
     assert done.out.endswith("Cursor  ~/.cursor/mcp.json: added\n")
     assert any(target["ours"] for target in run("admin", "hosts", "--json").json[0]["targets"])
     hooks, gone = run("admin", "hosts", "--remove", "cursor", "--yes", "--json").json
-    assert (hooks["done"], gone["done"], "-      " in gone["diff"]) == ("removed", "taken out", True)
+    assert (hooks["done"], gone["done"], "-      " in gone["diff"]) == (
+        "removed",
+        "taken out",
+        True,
+    )
     assert not (hermetic / ".cursor/hooks.json").exists()
     assert file.read_bytes() == b'{"mcpServers":{"a":{"command":"a"}}}'
 

@@ -11,8 +11,12 @@ from interfaces.world import PROGRAM, Run, environment
 from real_world import Git, put_file
 
 
-def test_an_entry_is_edited_in_the_users_editor(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
-    child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'echo "Added by hand." >> "$1"'))
+def test_an_entry_is_edited_in_the_users_editor(
+    spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
+    child = spawn(
+        "contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'echo "Added by hand." >> "$1"')
+    )
     code, text = finish(child)
     assert (code, "[L-8F3K2A]" in text) == (0, True), text
     assert "+Added by hand." in git(knowledge, "show", "--format=")
@@ -28,10 +32,15 @@ def test_an_editor_that_changes_nothing_or_fails_and_a_lesson_that_stays_empty_c
     ):
         ended, text = finish(spawn("contribute", *words, EDITOR=editor(tmp_path, script)))
         assert (ended, told in text) == (code, True), text
-    assert (git(knowledge, "status", "--porcelain"), git(knowledge, "rev-list", "--count", "HEAD")) == ("", "2")
+    assert (
+        git(knowledge, "status", "--porcelain"),
+        git(knowledge, "rev-list", "--count", "HEAD"),
+    ) == ("", "2")
 
 
-def test_an_invalid_edit_can_be_mended(spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git) -> None:
+def test_an_invalid_edit_can_be_mended(
+    spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
     script = 'sed -i -e "s/: certain/: low/" -e "s/: high/: certain/" "$1"'
     child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, script))
     child.expect("confidence")
@@ -44,7 +53,12 @@ def test_an_invalid_edit_can_be_mended(spawn: Spawn, knowledge: Path, tmp_path: 
 def test_an_invalid_edit_that_is_given_up_is_kept(
     spawn: Spawn, knowledge: Path, tmp_path: Path, hermetic: Path, git: Git
 ) -> None:
-    child = spawn("contribute", "edit", "L-8F3K2A", EDITOR=editor(tmp_path, 'sed -i "s/: high/: certain/" "$1"'))
+    child = spawn(
+        "contribute",
+        "edit",
+        "L-8F3K2A",
+        EDITOR=editor(tmp_path, 'sed -i "s/: high/: certain/" "$1"'),
+    )
     reply(child, r"Edit again\?", "n")
     code, text = finish(child)
     assert (code, "your text is kept in" in text) == (4, True)
@@ -53,7 +67,9 @@ def test_an_invalid_edit_that_is_given_up_is_kept(
     assert git(knowledge, "status", "--porcelain") == ""
 
 
-def test_a_lesson_without_text_is_written_in_the_editor(spawn: Spawn, knowledge: Path, tmp_path: Path) -> None:
+def test_a_lesson_without_text_is_written_in_the_editor(
+    spawn: Spawn, knowledge: Path, tmp_path: Path
+) -> None:
     write = editor(tmp_path, 'grep -q "what was observed" "$1" && echo "Seen today." >> "$1"')
     code, text = finish(spawn("contribute", "add-lesson", "--title", "Seen", EDITOR=write))
     assert code == 0, text
@@ -61,7 +77,9 @@ def test_a_lesson_without_text_is_written_in_the_editor(spawn: Spawn, knowledge:
     assert file.read_text().endswith("---\nSeen today.\n")
 
 
-def test_a_script_is_shown_and_asked_about_once_it_is_trusted_and_not_run_before(spawn: Spawn, knowledge: Path) -> None:
+def test_a_script_is_shown_and_asked_about_once_it_is_trusted_and_not_run_before(
+    spawn: Spawn, knowledge: Path
+) -> None:
     child = spawn("recall", "run-resource", "S-9XW2RB")
     reply(child, r"from now on\?", "")
     code, text = finish(child)
@@ -77,7 +95,9 @@ def test_a_script_is_shown_and_asked_about_once_it_is_trusted_and_not_run_before
 
 
 def test_a_script_cannot_hide_what_it_does(spawn: Spawn, knowledge: Path) -> None:
-    (knowledge / "jira-api/scripts/v3/update-workflow.sh").write_text("#!/bin/sh\nrm -rf x # \x1b[2K\x1b[1Aecho ok\n")
+    (knowledge / "jira-api/scripts/v3/update-workflow.sh").write_text(
+        "#!/bin/sh\nrm -rf x # \x1b[2K\x1b[1Aecho ok\n"
+    )
     child = spawn("recall", "run-resource", "S-9XW2RB")
     child.expect_exact("rm -rf x # \\x1b[2K\\x1b[1Aecho ok")
     child.expect(r"from now on\?")
@@ -93,7 +113,9 @@ def test_deleting_asks_a_person(spawn: Spawn, knowledge: Path) -> None:
 
 
 def test_long_text_goes_through_the_pager(spawn: Spawn, knowledge: Path) -> None:
-    (knowledge / "jira-api/notes.md").write_text("# Long\n\n" + "\n".join(f"line {n}" for n in range(60)) + "\n")
+    (knowledge / "jira-api/notes.md").write_text(
+        "# Long\n\n" + "\n".join(f"line {n}" for n in range(60)) + "\n"
+    )
     child = spawn("recall", "show", "jira-api/notes.md", PAGER="sed s/^line/paged/")
     assert "paged 59" in finish(child)[1]
     (knowledge / "jira-api/notes.md").write_text("# Short\n\nline 1\n")
@@ -101,7 +123,9 @@ def test_long_text_goes_through_the_pager(spawn: Spawn, knowledge: Path) -> None
     assert "line 1" in finish(child)[1]
 
 
-def test_colour_is_for_terminals_and_can_be_switched_off(spawn: Spawn, knowledge: Path, run: Run) -> None:
+def test_colour_is_for_terminals_and_can_be_switched_off(
+    spawn: Spawn, knowledge: Path, run: Run
+) -> None:
     assert "\x1b[36m" in finish(spawn("recall", "list", NO_COLOR=""))[1]
     assert "\x1b[" not in finish(spawn("recall", "list", NO_COLOR="1"))[1]
     assert "\x1b[" not in run("recall", "list").out
@@ -109,7 +133,9 @@ def test_colour_is_for_terminals_and_can_be_switched_off(spawn: Spawn, knowledge
 
 def test_a_table_fits_the_terminal(spawn: Spawn, knowledge: Path) -> None:
     lesson = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
-    lesson.write_text(lesson.read_text().replace("title: PUT", "title: " + "very long " * 20 + "PUT"))
+    lesson.write_text(
+        lesson.read_text().replace("title: PUT", "title: " + "very long " * 20 + "PUT")
+    )
     lines = finish(spawn("recall", "list"))[1].splitlines()
     assert max(map(len, lines)) <= 100
     assert any(line.startswith("L-8F3K2A") for line in lines)
@@ -121,7 +147,15 @@ def test_an_interrupted_import_leaves_nothing_half_done(
     many = tmp_path / "many"
     for n in range(4000):
         put_file(many / f"n{n}.md", f"# Note {n}\n\n" + "word " * 300)
-    child = spawn("contribute", "add-resource", "--type", "doc", "--path", shlex.quote(str(many)), "--recursive")
+    child = spawn(
+        "contribute",
+        "add-resource",
+        "--type",
+        "doc",
+        "--path",
+        shlex.quote(str(many)),
+        "--recursive",
+    )
     child.expect(r"\[#*-+\]")
     child.sendintr()
     code, text = finish(child)
@@ -137,7 +171,9 @@ def test_what_a_person_adds_at_a_terminal_is_theirs_also_where_one_stream_is_a_f
 ) -> None:
     (tmp_path / "text").write_text("In the river.")
     line = f"{shlex.join(PROGRAM)} add --title Otters --project zoo {streams}"
-    child = pexpect.spawn("sh", ["-c", line], cwd=str(tmp_path), env=environment(), encoding="utf-8", timeout=60)
+    child = pexpect.spawn(
+        "sh", ["-c", line], cwd=str(tmp_path), env=environment(), encoding="utf-8", timeout=60
+    )
     code, text = finish(child)
     (file,) = (knowledge / "zoo/lessons").rglob("*.md")
     assert (code, "\nfrom: user\n" in file.read_text()) == (0, True), text

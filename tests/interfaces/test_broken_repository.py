@@ -37,7 +37,9 @@ class Shop(NamedTuple):
         commit_all(self.git, self.root, "Change")
 
     def proposal(self) -> str:
-        return self.git(self.root, "for-each-ref", "--format=%(objectname)", f"refs/heads/{PROPOSALS}").split()[0]
+        return self.git(
+            self.root, "for-each-ref", "--format=%(objectname)", f"refs/heads/{PROPOSALS}"
+        ).split()[0]
 
     def branch(self, path: str, text: str, ref: str = REF) -> str:
         """A pushed branch with one file."""
@@ -62,7 +64,11 @@ class Shop(NamedTuple):
 
     def hook(self) -> str:
         event = json.dumps(
-            {"hook_event_name": "SessionStart", "session_id": os.urandom(4).hex(), "cwd": str(self.root)}
+            {
+                "hook_event_name": "SessionStart",
+                "session_id": os.urandom(4).hex(),
+                "cwd": str(self.root),
+            }
         )
         return run_inside(("admin", "agent-hook"), self.root, event).out
 
@@ -76,7 +82,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shop(made: Path, tmp_path: Path, git: Git, run: Run, hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+def shop(
+    made: Path, tmp_path: Path, git: Git, run: Run, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+) -> Shop:
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     if not made.exists():
         monkeypatch.setenv("AI_LESSONS_REPO", str(made))
@@ -152,10 +160,14 @@ BROKEN: dict[str, Callable[[Shop], object]] = {
     "settings that are a folder": a_folder_for_the_settings,
     "settings that are a submodule": a_submodule_for_the_settings,
     "a rule over 1 MiB on main": lambda shop: shop.commit("shop/rules/big.md", "x" * 1_100_000),
-    "a branch with a rule over 1 MiB": lambda shop: shop.branch("shop/rules/big.md", "x" * 1_100_000),
+    "a branch with a rule over 1 MiB": lambda shop: shop.branch(
+        "shop/rules/big.md", "x" * 1_100_000
+    ),
     "hundreds of branches": many_branches,
     "a branch whose commit is gone": lambda shop: shop.ref(LOST + "\n"),
-    "a branch that points to a blob": lambda shop: shop.ref(shop.git(shop.root, "rev-parse", "HEAD:README.md")),
+    "a branch that points to a blob": lambda shop: shop.ref(
+        shop.git(shop.root, "rev-parse", "HEAD:README.md")
+    ),
     "a branch that is empty": lambda shop: shop.ref(""),
     "a branch of odd bytes": lambda shop: shop.ref(b"\xff\0"),
     "a branch that points nowhere": lambda shop: shop.ref("ref: refs/heads/nowhere\n"),
@@ -170,7 +182,9 @@ BROKEN: dict[str, Callable[[Shop], object]] = {
 
 
 @pytest.mark.parametrize("prepare", BROKEN.values(), ids=BROKEN)
-def test_readers_answer_and_tell_the_approved_rules(shop: Shop, prepare: Callable[[Shop], object]) -> None:
+def test_readers_answer_and_tell_the_approved_rules(
+    shop: Shop, prepare: Callable[[Shop], object]
+) -> None:
     prepare(shop)
     told(shop)
     assert shop.run("admin", "pending-rules").code == 0
@@ -180,8 +194,12 @@ def test_readers_answer_and_tell_the_approved_rules(shop: Shop, prepare: Callabl
 
 
 @pytest.mark.parametrize("text", [LOST, "HEAD:README.md"], ids=["gone", "a blob"])
-@pytest.mark.parametrize("ref", [REF, "refs/heads/rules/R-Q2GTQZ-lost", "refs/heads/proposals/L-Q2GTQZ-lost"])
-def test_a_branch_that_cannot_be_read_stops_no_decision_and_is_named(shop: Shop, ref: str, text: str) -> None:
+@pytest.mark.parametrize(
+    "ref", [REF, "refs/heads/rules/R-Q2GTQZ-lost", "refs/heads/proposals/L-Q2GTQZ-lost"]
+)
+def test_a_branch_that_cannot_be_read_stops_no_decision_and_is_named(
+    shop: Shop, ref: str, text: str
+) -> None:
     shop.ref(text if text == LOST else shop.git(shop.root, "rev-parse", text), ref)
     listed = shop.run("admin", "pending-rules", "--json")
     assert [one["title"] for one in listed.json] == ["Next rule"]
@@ -194,7 +212,9 @@ def test_a_branch_that_cannot_be_read_stops_no_decision_and_is_named(shop: Shop,
 
 
 @pytest.mark.parametrize("data", [LOST, "", "a blob", "ref: refs/heads/rules"])
-def test_where_the_approval_branch_cannot_be_read_the_rules_known_before_are_told(shop: Shop, data: str) -> None:
+def test_where_the_approval_branch_cannot_be_read_the_rules_known_before_are_told(
+    shop: Shop, data: str
+) -> None:
     blob = shop.git(shop.root, "rev-parse", "HEAD:README.md")
     shop.ref(blob if data == "a blob" else data, "refs/heads/main")
     notes = told(shop)[1].json["notes"]

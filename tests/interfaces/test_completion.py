@@ -9,9 +9,17 @@ from real_world import put_file
 
 def complete(line: str, kind: str = "bash", **environ: str) -> tuple[list[str], str]:
     """What the shell gets for a line whose last word (after the last blank) is being typed, and stderr."""
-    name, program = ("LESSON", LESSON_PROGRAM) if line.startswith("lesson ") else ("AI_LESSONS", PROGRAM)
-    asked = {f"_{name}_COMPLETE": f"{kind}_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    done = subprocess.run(program, capture_output=True, text=True, check=False, env=environment(**asked, **environ))
+    name, program = (
+        ("LESSON", LESSON_PROGRAM) if line.startswith("lesson ") else ("AI_LESSONS", PROGRAM)
+    )
+    asked = {
+        f"_{name}_COMPLETE": f"{kind}_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    done = subprocess.run(
+        program, capture_output=True, text=True, check=False, env=environment(**asked, **environ)
+    )
     return done.stdout.splitlines(), done.stderr
 
 
@@ -40,7 +48,9 @@ def test_commands_are_completed_without_a_repository() -> None:
         ("lesson list --scope jir", ["jira-api"]),
     ],
 )
-def test_real_values_of_the_repository_are_offered(knowledge: Path, line: str, expected: list[str]) -> None:
+def test_real_values_of_the_repository_are_offered(
+    knowledge: Path, line: str, expected: list[str]
+) -> None:
     assert values(line) == expected
 
 
@@ -56,36 +66,49 @@ def test_a_completion_never_complains(tmp_path: Path) -> None:
     assert values("ai-lessons recall show L-", AI_LESSONS_REPO=str(tmp_path / "none")) == []
     for config in ("repo = 5\n", "not toml"):
         (tmp_path / "config.toml").write_text(config)
-        assert values("ai-lessons recall show L-", AI_LESSONS_CONFIG=str(tmp_path / "config.toml")) == []
+        assert (
+            values("ai-lessons recall show L-", AI_LESSONS_CONFIG=str(tmp_path / "config.toml"))
+            == []
+        )
 
 
 def test_what_a_shell_would_obey_is_never_offered(knowledge: Path) -> None:
     lesson = next((knowledge / "jira-api/lessons").rglob("*.md"))
-    lesson.write_text(lesson.read_text().replace("  - jira-api\n", '  - "$(touch pwned)"\n  - "a;b"\n  - jira-ok\n'))
+    lesson.write_text(
+        lesson.read_text().replace(
+            "  - jira-api\n", '  - "$(touch pwned)"\n  - "a;b"\n  - jira-ok\n'
+        )
+    )
     assert values("ai-lessons recall list --tag $") == []
     assert values("ai-lessons recall list --tag a") == []
     assert values("ai-lessons recall list --tag jira-o") == ["jira-ok"]
 
 
 @pytest.mark.parametrize(
-    ("shell", "words"), [("bash", "complete -o nosort"), ("zsh", "#compdef"), ("fish", "--no-files")]
+    ("shell", "words"),
+    [("bash", "complete -o nosort"), ("zsh", "#compdef"), ("fish", "--no-files")],
 )
 def test_each_shell_gets_its_script(run: Run, shell: str, words: str) -> None:
     done = run("admin", "completion", shell)
     assert (done.code, words in done.out, "_AI_LESSONS_COMPLETE" in done.out) == (0, True, True)
 
 
-def test_the_shell_may_be_taken_from_the_environment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shell_may_be_taken_from_the_environment(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert "--no-files" in run("admin", "completion").out
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     assert run("admin", "completion").err.startswith("error: no completion for the shell 'tcsh'\n")
     monkeypatch.delenv("SHELL")
-    assert run("admin", "completion").err.startswith("error: $SHELL does not say which shell you use\n")
+    assert run("admin", "completion").err.startswith(
+        "error: $SHELL does not say which shell you use\n"
+    )
 
 
 @pytest.mark.parametrize(
-    ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/ai-lessons.fish")]
+    ("shell", "file"),
+    [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/ai-lessons.fish")],
 )
 def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str, file: str) -> None:
     start = put_file(hermetic / file, "alias ll='ls -l'\n")
@@ -101,7 +124,9 @@ def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str,
     assert start.read_text() == once
 
 
-def test_it_goes_where_the_shell_looks(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_goes_where_the_shell_looks(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "zsh").mkdir()
     monkeypatch.setenv("ZDOTDIR", str(tmp_path / "zsh"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

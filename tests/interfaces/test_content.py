@@ -28,7 +28,10 @@ def test_without_a_terminal_it_is_a_list_and_no_failure_and_ci_fails_on_it_until
 ) -> None:
     done = run("admin", "review")
     assert done.code == 0
-    assert done.out.splitlines() == ["[L-8F3K2A] PUT /workflows replaces the entire resource", f"  {WHY}"]
+    assert done.out.splitlines() == [
+        "[L-8F3K2A] PUT /workflows replaces the entire resource",
+        f"  {WHY}",
+    ]
     (said,) = run("admin", "review", "--json").json
     assert (said["id"], said["reason"], said["detail"]) == (LESSON, "review_by", WHY)
     assert run("admin", "validate").code == 0
@@ -36,7 +39,10 @@ def test_without_a_terminal_it_is_a_list_and_no_failure_and_ci_fails_on_it_until
     assert done.code == 4
     assert f"{FILE}:1: to be reviewed: {WHY}" in done.out
     kept = run("admin", "review", "--keep", "L-8F3K2A")
-    assert (kept.code, kept.out.splitlines()[0]) == (0, "[L-8F3K2A] PUT /workflows replaces the entire resource")
+    assert (kept.code, kept.out.splitlines()[0]) == (
+        0,
+        "[L-8F3K2A] PUT /workflows replaces the entire resource",
+    )
     assert run("admin", "validate", "--ci").code == 0
     assert run("admin", "review").out == "Nothing is to be reviewed.\n"
     assert run("admin", "review", "--json").json == []
@@ -57,11 +63,22 @@ def test_a_person_keeps_it_with_one_key(spawn: Spawn, overdue: Path) -> None:
 def test_a_long_entry_is_cut_to_the_screen_below_what_is_wrong_with_it_and_shown_whole_on_demand_or_edited(
     spawn: Spawn, overdue: Path, tmp_path: Path
 ) -> None:
-    overdue.write_text(overdue.read_text() + "".join(f"\nPoint {number}.\n" for number in range(40)))
-    child = spawn("admin", "review", PAGER="cat", EDITOR=editor(tmp_path, 'sed -i "s/2020-01-01/2090-01-01/" "$1"'))
+    overdue.write_text(
+        overdue.read_text() + "".join(f"\nPoint {number}.\n" for number in range(40))
+    )
+    child = spawn(
+        "admin",
+        "review",
+        PAGER="cat",
+        EDITOR=editor(tmp_path, 'sed -i "s/2020-01-01/2090-01-01/" "$1"'),
+    )
     child.expect(ASKED)
     card = str(child.before)
-    assert (card.count("\n") <= 24, f"! {WHY}" in card, "more lines: v shows them" in card) == (True, True, True), card
+    assert (card.count("\n") <= 24, f"! {WHY}" in card, "more lines: v shows them" in card) == (
+        True,
+        True,
+        True,
+    ), card
     assert "Point 39." not in card
     child.send("v")
     child.expect(ASKED)
@@ -81,7 +98,9 @@ def test_a_person_says_that_it_is_wrong_and_why(spawn: Spawn, overdue: Path) -> 
     assert "status: wrong\nreason: PATCH works since v4\n" in overdue.read_text()
 
 
-def test_a_person_names_what_takes_its_place(spawn: Spawn, overdue: Path, run: Run, knowledge: Path) -> None:
+def test_a_person_names_what_takes_its_place(
+    spawn: Spawn, overdue: Path, run: Run, knowledge: Path
+) -> None:
     new = run("add", "--title", "PATCH changes one status", "--content", "Since v4.", "--json").json
     child = spawn("admin", "review")
     child.expect(ASKED)
@@ -103,7 +122,9 @@ def test_a_person_is_asked_where_a_doc_is_read_from_and_told_when_that_changes(
     now = source.read_text()
     source.write_text("As it stood yesterday.\n")
     child = spawn("contribute", "refresh-resource", DOC)
-    child.expect(r"would be read from ~/source/workflows-api.md and was not added from there on this machine")
+    child.expect(
+        r"would be read from ~/source/workflows-api.md and was not added from there on this machine"
+    )
     reply(child, r"Read it, also from now on\? \[y/N\]: ", "y")
     assert finish(child)[0] == 0
     source.write_text(now)

@@ -11,13 +11,20 @@ from real_world import Git
 LIGHT = {"id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"}
 
 
-def test_lessons_are_listed_by_their_category_and_one_of_the_same_title_is_named(run: Run, knowledge: Path) -> None:
+def test_lessons_are_listed_by_their_category_and_one_of_the_same_title_is_named(
+    run: Run, knowledge: Path
+) -> None:
     said = ["--content", "After an hour.", "--category", "solution"]
     first = run("add", "--title", "Carts expire", *said, "--json").json
     second = run("add", "--title", "carts expire", "--content", "After two.")
     command = f"ai-lessons contribute update {first['handle']}"
-    assert f"note: [{first['handle']}] has the same title; to change that one: {command}" in second.err.splitlines()
-    assert [one["id"] for one in run("list", "--category", "solution", "--limit", "5", "--json").json] == [first["id"]]
+    assert (
+        f"note: [{first['handle']}] has the same title; to change that one: {command}"
+        in second.err.splitlines()
+    )
+    assert [
+        one["id"] for one in run("list", "--category", "solution", "--limit", "5", "--json").json
+    ] == [first["id"]]
     assert first["handle"] in run("list", "--category", "solution", "--limit", "1").out
     assert run("list", "--category", "nonsense").code == 2
 
@@ -40,15 +47,28 @@ def test_a_lesson_is_added_found_shown_and_listed(run: Run, knowledge: Path, git
 
 
 @pytest.mark.parametrize("args", [("-",), ("--content", "-"), ("--file", "-"), ()])
-def test_the_text_of_a_lesson_may_come_through_a_pipe(run: Run, knowledge: Path, args: tuple[str, ...]) -> None:
-    done = run("--json", "contribute", "add-lesson", "--title", "Piped", *args, text="Grüße aus der Röhre\n")
+def test_the_text_of_a_lesson_may_come_through_a_pipe(
+    run: Run, knowledge: Path, args: tuple[str, ...]
+) -> None:
+    done = run(
+        "--json",
+        "contribute",
+        "add-lesson",
+        "--title",
+        "Piped",
+        *args,
+        text="Grüße aus der Röhre\n",
+    )
     assert done.code == 0, done.err
     assert "Grüße aus der Röhre" in (knowledge / done.json["path"]).read_text()
 
 
 @pytest.mark.usefixtures("knowledge")
 def test_a_lesson_is_refused_only_where_title_and_text_are_the_same(run: Run) -> None:
-    title, text = "Rebase rewrites every id of the branch", "Never rebase what was pushed, or others lose their work."
+    title, text = (
+        "Rebase rewrites every id of the branch",
+        "Never rebase what was pushed, or others lose their work.",
+    )
     first = run("--json", "add", "--title", title, "--content", text).json["handle"]
     for again in (text, text.upper(), f"  {text}\n\n"):
         refused = run("add", "--title", title, "--content", again)
@@ -56,17 +76,30 @@ def test_a_lesson_is_refused_only_where_title_and_text_are_the_same(run: Run) ->
         assert f"{first} '{title}' says the same, word for word" in refused.err
         assert f"ai-lessons contribute update {first}" in refused.err
     assert run("add", "--title", title, "--content", text, "--anyway").code == 0
-    pattern = ("--when", "merging a branch", "--do", "pull with rebase=merges", "--because", "a flat pull drops it")
+    pattern = (
+        "--when",
+        "merging a branch",
+        "--do",
+        "pull with rebase=merges",
+        "--because",
+        "a flat pull drops it",
+    )
     assert [run("add", "--title", "Keep merges", *pattern).code for _ in range(2)] == [0, 5]
 
 
 @pytest.mark.usefixtures("knowledge")
 def test_the_same_text_under_another_title_is_named_and_taken(run: Run) -> None:
-    first = run("--json", "add", "--title", "Backups", "--content", "Back up the database before a deploy.").json
-    other = run("add", "--title", "Deploys", "--content", "back up the **database**: before a deploy")
+    first = run(
+        "--json", "add", "--title", "Backups", "--content", "Back up the database before a deploy."
+    ).json
+    other = run(
+        "add", "--title", "Deploys", "--content", "back up the **database**: before a deploy"
+    )
     assert other.code == 0
     assert f"[{first['handle']}] 'Backups' has the same text: update it?" in other.out + other.err
-    chinese = run("--json", "add", "--title", "备份", "--content", "部署之前必须先备份数据库，否则无法回滚。").json  # noqa: RUF001
+    chinese = run(
+        "--json", "add", "--title", "备份", "--content", "部署之前必须先备份数据库，否则无法回滚。"
+    ).json  # noqa: RUF001
     again = run("add", "--title", "部署", "--content", "部署之前必须先备份数据库, 否则无法回滚")
     assert f"[{chinese['handle']}] '备份' has the same text" in again.out + again.err
 
@@ -113,30 +146,52 @@ def test_what_is_wrong_is_said_and_changes_nothing(run: Run, knowledge: Path, gi
         done = run(*words)
         assert (done.code, said in done.err) == (code, True), (words, done.err)
     done = run(*ADD, "-", text=b"\xff\xfe")
-    assert (done.code, "standard input" in done.err, "not UTF-8 text" in done.err) == (4, True, True)
-    assert (git(knowledge, "status", "--porcelain"), git(knowledge, "rev-list", "--count", "HEAD")) == ("", "2")
+    assert (done.code, "standard input" in done.err, "not UTF-8 text" in done.err) == (
+        4,
+        True,
+        True,
+    )
+    assert (
+        git(knowledge, "status", "--porcelain"),
+        git(knowledge, "rev-list", "--count", "HEAD"),
+    ) == ("", "2")
 
 
-def test_a_link_between_wrong_kinds_is_refused_with_what_is_right(run: Run, knowledge: Path) -> None:
+def test_a_link_between_wrong_kinds_is_refused_with_what_is_right(
+    run: Run, knowledge: Path
+) -> None:
     done = run("contribute", "link", "L-8F3K2A", "D-4T7QZM", "--relation", "has_script")
     assert done.code == 2
-    assert "has_script leads from any entry to a script, not from a lesson to a doc (D-4T7QZM)" in done.err
+    assert (
+        "has_script leads from any entry to a script, not from a lesson to a doc (D-4T7QZM)"
+        in done.err
+    )
     assert "what fits: has_doc" in done.err
-    done = run("contribute", "add", "--title", "T", "--content", "C", "--link", "has_script=D-4T7QZM")
+    done = run(
+        "contribute", "add", "--title", "T", "--content", "C", "--link", "has_script=D-4T7QZM"
+    )
     assert (done.code, "to a script" in done.err) == (2, True)
 
 
-def test_what_is_no_resource_is_refused_by_the_commands_for_resources(run: Run, knowledge: Path) -> None:
+def test_what_is_no_resource_is_refused_by_the_commands_for_resources(
+    run: Run, knowledge: Path
+) -> None:
     for command, *more in (("update-resource", "--title", "T"), ("delete-resource", "--yes")):
         done = run("contribute", command, "L-8F3K2A", *more)
-        assert (done.code, "L-8F3K2A is a lesson, neither a doc nor a script" in done.err) == (2, True)
+        assert (done.code, "L-8F3K2A is a lesson, neither a doc nor a script" in done.err) == (
+            2,
+            True,
+        )
         assert f"ai-lessons contribute {command.removesuffix('-resource')} L-8F3K2A" in done.err
         assert run("contribute", command, "D-4T7QZM", *more).code == 0
 
 
 def test_a_delete_names_the_links_that_it_breaks(run: Run, knowledge: Path) -> None:
     done = run("contribute", "delete", "D-4T7QZM", "--yes")
-    assert "note: L-8F3K2A 'PUT /workflows replaces the entire resource' links to D-4T7QZM: related to\n" in done.err
+    assert (
+        "note: L-8F3K2A 'PUT /workflows replaces the entire resource' links to D-4T7QZM: related to\n"
+        in done.err
+    )
     assert "links to" not in run("contribute", "delete", "L-8F3K2A", "--yes").err
 
 
@@ -146,8 +201,14 @@ def test_an_update_takes_the_fields_of_the_kind_and_no_others(run: Run, knowledg
     assert run("contribute", "update", handle, "--dont", "wait").code == 0
     stated = run("recall", "show", handle, "--json").json["frontmatter"]["pattern"]
     assert stated == {"when": "w", "dont": "wait", "because": "b"}
-    assert "lesson: only a rule has a rationale" in run("contribute", "update", handle, "--rationale", "r").err
-    assert "doc: only a lesson has a confidence" in run("contribute", "update", "D-4T7QZM", "--confidence", "low").err
+    assert (
+        "lesson: only a rule has a rationale"
+        in run("contribute", "update", handle, "--rationale", "r").err
+    )
+    assert (
+        "doc: only a lesson has a confidence"
+        in run("contribute", "update", "D-4T7QZM", "--confidence", "low").err
+    )
 
 
 def test_several_deletions_are_one_commit(run: Run, knowledge: Path, git: Git) -> None:
@@ -167,7 +228,9 @@ def test_sections_of_a_doc_lead_to_each_other(run: Run, knowledge: Path) -> None
     assert run("recall", "show-resource", "D-4T7QZM", "--section", "99").code == 3
 
 
-def test_raw_text_goes_into_a_pipe_byte_for_byte_and_a_diff_in_a_pipe_can_be_applied(run: Run, knowledge: Path) -> None:
+def test_raw_text_goes_into_a_pipe_byte_for_byte_and_a_diff_in_a_pipe_can_be_applied(
+    run: Run, knowledge: Path
+) -> None:
     file = knowledge / "jira-api/notes.md"
     before = file.read_text()
     file.write_text(before + "New line.\n")
@@ -225,8 +288,25 @@ def test_every_data_command_speaks_json_and_text(run: Run, knowledge: Path) -> N
 
 def test_json_has_the_shapes_of_the_interface(run: Run, knowledge: Path) -> None:
     search = run("recall", "search", "workflow", "--json", "--explain").json
-    assert set(search) == {"query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"}
-    assert set(search["lessons"][0]) == LIGHT | {"score", "heading", "factors", "confidence", "source", "status"}
+    assert set(search) == {
+        "query",
+        "order",
+        "rules",
+        "scripts",
+        "lessons",
+        "docs",
+        "prompt",
+        "notes",
+        "coverage",
+    }
+    assert set(search["lessons"][0]) == LIGHT | {
+        "score",
+        "heading",
+        "factors",
+        "confidence",
+        "source",
+        "status",
+    }
     assert set(search["docs"][0]) == LIGHT | {"score", "heading", "factors"}
     listed = run("recall", "list", "--json").json
     assert {entry["kind"] for entry in listed} == {"lesson", "doc", "script"}

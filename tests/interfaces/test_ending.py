@@ -48,35 +48,52 @@ def test_a_command_may_return_its_own_exit_code() -> None:
     assert [command.run(lambda: returned, ()) for returned in (None, 0, 7)] == [0, 0, 7]  # noqa: B023  # called at once
 
 
-def test_message_and_hint_are_one_line_each_and_harmless_and_with_json_data_on_stderr(capsys: Captured) -> None:
+def test_message_and_hint_are_one_line_each_and_harmless_and_with_json_data_on_stderr(
+    capsys: Captured,
+) -> None:
     end(NotFound("entry", "x\x1b[2J", suggestions=["L-1"]))
     assert capsys.readouterr().err == "error: no entry 'x\\x1b[2J'\nhint: did you mean L-1?\n"
     assert end(NotFound("entry", "x", suggestions=["L-1"]), "recall", "show", "x", "--json") == 3
     done = capsys.readouterr()
     assert done.out == ""
-    assert json.loads(done.err) == {"error": "NotFound", "message": "no entry 'x'", "hint": "did you mean L-1?"}
-    end(NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json")  # arguments of a script are not ours
+    assert json.loads(done.err) == {
+        "error": "NotFound",
+        "message": "no entry 'x'",
+        "hint": "did you mean L-1?",
+    }
+    end(
+        NotFound("entry", "x"), "recall", "run-resource", "x", "--", "--json"
+    )  # arguments of a script are not ours
     assert capsys.readouterr().err.startswith("error: no entry 'x'\nhint: ")
 
 
-def test_a_bug_leaves_a_report_that_only_the_user_can_read(capsys: Captured, hermetic: Path) -> None:
+def test_a_bug_leaves_a_report_that_only_the_user_can_read(
+    capsys: Captured, hermetic: Path
+) -> None:
     assert end(RuntimeError("oops"), "recall", "list") == 70
     err = capsys.readouterr().err
     (report,) = (hermetic / ".local/state/ai-lessons/bugs").iterdir()
-    assert err == f"error: a bug in ai-lessons (RuntimeError: oops); attach this file when you report it: {report}\n"
+    assert (
+        err
+        == f"error: a bug in ai-lessons (RuntimeError: oops); attach this file when you report it: {report}\n"
+    )
     text = report.read_text()
     assert "RuntimeError: oops" in text
     assert "arguments: ['recall', 'list']" in text
     assert report.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_bug_is_told_also_where_no_report_can_be_written(capsys: Captured, hermetic: Path) -> None:
+def test_a_bug_is_told_also_where_no_report_can_be_written(
+    capsys: Captured, hermetic: Path
+) -> None:
     (hermetic / ".local").write_text("a file in the way")
     assert end(RuntimeError("oops"), "-v") == 70
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize("kind", [AiLessonsError, Conflict, Refused, StorageFailed, Unreachable, UsageError])
+@pytest.mark.parametrize(
+    "kind", [AiLessonsError, Conflict, Refused, StorageFailed, Unreachable, UsageError]
+)
 def test_no_error_is_without_a_next_step(kind: type[AiLessonsError], capsys: Captured) -> None:
     end(kind("x"))
     assert "\nhint: " in capsys.readouterr().err
@@ -86,7 +103,9 @@ def test_no_error_is_without_a_next_step(kind: type[AiLessonsError], capsys: Cap
 
 def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     end(KeyboardInterrupt())
-    assert capsys.readouterr().err.startswith("error: interrupted\nhint: what was already written is kept")
+    assert capsys.readouterr().err.startswith(
+        "error: interrupted\nhint: what was already written is kept"
+    )
     end(Interrupted(" at embedding, 5 of 10"))
     assert capsys.readouterr().err.startswith("error: interrupted at embedding, 5 of 10\nhint: ")
 
@@ -95,10 +114,19 @@ def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     ("line", "told"),
     [
         ("recal", "error: no command 'recal'\nhint: did you mean: ai-lessons recall?"),
-        ("related x", "error: no command 'related'\nhint: did you mean: ai-lessons recall related?"),
-        ("recall list --foo", "error: No such option '--foo'\nhint: see ai-lessons recall list --help"),
+        (
+            "related x",
+            "error: no command 'related'\nhint: did you mean: ai-lessons recall related?",
+        ),
+        (
+            "recall list --foo",
+            "error: No such option '--foo'\nhint: see ai-lessons recall list --help",
+        ),
         ("search x --limti 3", "hint: see ai-lessons search --help"),
-        ("search --foo", "hint: as a word: ai-lessons search -- --foo; else see ai-lessons search --help"),
+        (
+            "search --foo",
+            "hint: as a word: ai-lessons search -- --foo; else see ai-lessons search --help",
+        ),
     ],
 )
 def test_what_is_mistyped_is_told_with_what_is_near(capsys: Captured, line: str, told: str) -> None:
@@ -111,7 +139,11 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     script = f"{shlex.join(PROGRAM)} recall search --help; echo $? >&2"
     reader = "exec 3>&1; { sleep 0.3; exec 1>&-; }"
     done = subprocess.run(
-        ["bash", "-c", f"( {script} ) | true; {reader}"], capture_output=True, text=True, check=False, env=environment()
+        ["bash", "-c", f"( {script} ) | true; {reader}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
     )
     assert done.stderr.strip() in {"0", "1"}
 
@@ -128,7 +160,12 @@ def test_a_caller_that_closed_our_input_is_no_error() -> None:
 def test_a_full_disk_below_the_output_is_told() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*PROGRAM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment()
+            [*PROGRAM, "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=environment(),
         )
     assert done.returncode == 1
     assert done.stderr.startswith("error: the output cannot be written: No space left on device\n")

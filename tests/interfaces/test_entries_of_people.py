@@ -41,10 +41,14 @@ def test_an_agent_cannot_mark_wrong_what_a_person_wrote_by_any_command(
         assert "a person wrote" in agent.fails("mark_wrong", id=LESSON)
     assert run("recall", "show", LESSON, "--json").json["status"] == "active"
     assert run("contribute", "update", LESSON, "--add-tags", "x").code == 0, "it may be mended"
-    assert run("contribute", "delete", LESSON, "--yes").code == 8, "an agent's edit makes it no entry of the agent"
+    assert run("contribute", "delete", LESSON, "--yes").code == 8, (
+        "an agent's edit makes it no entry of the agent"
+    )
 
 
-def test_an_agent_cannot_undo_what_a_person_did(run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_cannot_undo_what_a_person_did(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handle = add(run, "A person saw that the zebra sleeps")
     monkeypatch.setenv("CLAUDECODE", "1")
     done = run("admin", "undo")
@@ -56,15 +60,22 @@ def test_an_agent_cannot_undo_what_a_person_did(run: Run, knowledge: Path, monke
     assert run("admin", "undo", "2").code == 8
 
 
-def test_an_agent_takes_back_marks_wrong_and_deletes_its_own_entries(run: Run, knowledge: Path, as_agent: None) -> None:
-    first, second = add(run, "The zebra sleeps at noon"), add(run, "A lion has no stripes on its tail")
+def test_an_agent_takes_back_marks_wrong_and_deletes_its_own_entries(
+    run: Run, knowledge: Path, as_agent: None
+) -> None:
+    first, second = (
+        add(run, "The zebra sleeps at noon"),
+        add(run, "A lion has no stripes on its tail"),
+    )
     assert run("contribute", "update", first, "--status", "wrong").code == 0
     assert run("contribute", "update", second, "--title", "A lion has no stripes").code == 0
     assert run("contribute", "delete", second, "--yes").code == 0
     assert run("admin", "undo").code == 0
 
 
-def test_what_a_person_edited_last_is_the_persons(run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_person_edited_last_is_the_persons(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AI_LESSONS_AGENT", "robot")
     handle = add(run, "The zebra sleeps at noon")
     monkeypatch.delenv("AI_LESSONS_AGENT")

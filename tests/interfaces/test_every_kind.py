@@ -53,7 +53,9 @@ def test_an_entry_of_any_kind_goes_through_every_command_and_tool(
     assert [entry["handle"] for entry in listed] == [name]
     for query in (("zebra dawn", "--type", kind), (f"zebra kind:{kind.folder}",)):
         assert name in done("recall", "search", *query)
-        assert [hit["id"] for hit in json.loads(done("recall", "search", *query, "--json"))[kind.folder]] == [ID]
+        assert [
+            hit["id"] for hit in json.loads(done("recall", "search", *query, "--json"))[kind.folder]
+        ] == [ID]
     assert KINDS[kind].heading in done("recall", "search", "zebra dawn", "--type", kind)
     for reference in (ID, name, name.lower(), ID[-6:]):
         assert TITLE in done("recall", "show", reference)

@@ -46,7 +46,14 @@ def desk(knowledge: Path, git: Git, tmp_path_factory: pytest.TempPathFactory) ->
 
 def prepare(desk: Path, knowledge: Path, git: Git) -> None:
     git(desk, "init", "-q")
-    lesson = {"id": "001", "created": "2024-02-10", "when": "a", "action": "do", "do": "b", "because": "c"}
+    lesson = {
+        "id": "001",
+        "created": "2024-02-10",
+        "when": "a",
+        "action": "do",
+        "do": "b",
+        "because": "c",
+    }
     for name, text in {
         "WorkflowsApi.md": "# Workflows API\n\nTransitions.\n",
         "notes.md": "# Notes\n\nReset it on Mondays.\n",
@@ -66,7 +73,9 @@ def prepare(desk: Path, knowledge: Path, git: Git) -> None:
     git(desk, "commit", "-qm", "Because it was slow")
     git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
     git(knowledge, "remote", "add", "origin", str(desk / "knowledge.git"))
-    (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
+    (desk / "updates").write_text(
+        f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n"
+    )
     program_in(desk / "bin")
     put_program(desk / "bin/nano", '#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
 
@@ -88,7 +97,9 @@ def project_and_enterprise(
 def site() -> Iterator[Site]:
     """A web server with one page."""
     with serving() as one:
-        one.replies["/retries.html"] = Reply(b"<main><h1>Retries</h1><p>The wait doubles.</p></main>")
+        one.replies["/retries.html"] = Reply(
+            b"<main><h1>Retries</h1><p>The wait doubles.</p></main>"
+        )
         yield one
 
 
@@ -107,7 +118,10 @@ def test_an_example_runs(
     if "R-" in example:
         request.getfixturevalue("proposal")
     for title in ("One", "Two") if "admin undo" in example else ():
-        assert run("contribute", "add-lesson", "--title", title, "--content", "To be taken back.").code == 0
+        assert (
+            run("contribute", "add-lesson", "--title", title, "--content", "To be taken back.").code
+            == 0
+        )
     if "team.signers" in example:
         example = example.replace("team.signers", str(request.getfixturevalue("signed")))
     if "promote" in example:
@@ -139,7 +153,9 @@ def test_an_example_runs(
         example = f"{example.replace('https://example.org', site.url)} --allow-private"
     words = shlex.split(example)
     if words[1] == "look":  # it stays until Ctrl-C
-        with subprocess.Popen([*PROGRAM, *words[1:]], stdout=subprocess.PIPE, env=environment(), cwd=desk) as page:
+        with subprocess.Popen(
+            [*PROGRAM, *words[1:]], stdout=subprocess.PIPE, env=environment(), cwd=desk
+        ) as page:
             assert page.stdout
             assert page.stdout.readline().startswith(b"http://127.0.0.1:")
             page.send_signal(signal.SIGINT)
@@ -149,7 +165,12 @@ def test_an_example_runs(
             b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
             for body in (b'{"id":1,"method":"shutdown"}', b'{"method":"exit"}')
         )
-        code, err = subprocess.run([*PROGRAM, *words[1:]], input=goodbye, env=environment(), check=False).returncode, ""
+        code, err = (
+            subprocess.run(
+                [*PROGRAM, *words[1:]], input=goodbye, env=environment(), check=False
+            ).returncode,
+            "",
+        )
     elif words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
         done = run(*words[1:])
         code, err = done.code, done.err
@@ -163,7 +184,9 @@ def test_an_example_runs(
         code, err = shell.returncode, shell.stderr
     allowed = {0, UNREACHABLE} if "model pull" in example else {0}
     if "refresh D-" in example:
-        allowed = {REFUSED}  # the doc came with the repository, and nobody is asked here whether its source may be read
+        allowed = {
+            REFUSED
+        }  # the doc came with the repository, and nobody is asked here whether its source may be read
     assert code in allowed, err
 
 

@@ -12,7 +12,9 @@ NOTES = "# Worktrees share one stash\n\nPop by name.\n\n## Why\n\nIt is one list
 
 
 @pytest.mark.parametrize("words", [["add"], ["add", "--file"], ["contribute", "add-lesson"]])
-def test_a_lesson_from_a_file_has_its_heading_as_title(run: Run, knowledge: Path, words: list[str]) -> None:
+def test_a_lesson_from_a_file_has_its_heading_as_title(
+    run: Run, knowledge: Path, words: list[str]
+) -> None:
     Path("notes.md").write_text(NOTES)
     done = run(*words, "notes.md", "--json")
     assert done.code == 0, done.err
@@ -24,7 +26,12 @@ def test_a_lesson_from_a_file_has_its_heading_as_title(run: Run, knowledge: Path
 @pytest.mark.parametrize(
     ("name", "text", "title", "body"),
     [
-        ("a.md", "---\ntitle: Stated\ntags: [x, y]\n---\n# Heading\n\nText.\n", "Stated", "# Heading\n\nText."),
+        (
+            "a.md",
+            "---\ntitle: Stated\ntags: [x, y]\n---\n# Heading\n\nText.\n",
+            "Stated",
+            "# Heading\n\nText.",
+        ),
         ("b.md", "## First\n\nText.\n", "First", "Text."),
         ("c.md", "Text first.\n\n# Later\n\nMore.\n", "Later", "Text first.\n\n# Later\n\nMore."),
         ("no heading.txt", "Text.\n", "no heading", "Text."),
@@ -47,7 +54,9 @@ def test_a_pipe_has_a_heading_or_needs_a_title(run: Run, knowledge: Path) -> Non
     assert (done.code, "--title" in done.err) == (2, True)
 
 
-def test_an_error_names_what_helps(run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_what_helps(
+    run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("EDITOR", "no-such-editor")
     Path("notes.md").write_text(NOTES)
     Path("rule.md").write_text(f"---\nkind: rule\n---\n{NOTES}")
@@ -56,7 +65,10 @@ def test_an_error_names_what_helps(run: Run, knowledge: Path, monkeypatch: pytes
         (["add", "."], "add-resource --type doc --path . --recursive"),
         (["add", "notes.md", "--file", "notes.md"], "one of FILE"),
         (["add", "rule.md"], "admin import rule.md"),
-        (["add", "--title", "T", "--content", "key AKIAIOSFODNN7EXAMPLQ"], "--allow-secret f8e02e252e9a=REASON"),
+        (
+            ["add", "--title", "T", "--content", "key AKIAIOSFODNN7EXAMPLQ"],
+            "--allow-secret f8e02e252e9a=REASON",
+        ),
         (["show", "L-8F3K2X"], "L-8F3K2A"),
         (["edit", "L-8F3K2A"], "hint: set EDITOR"),
         (["sync"], "remote add origin"),
@@ -75,14 +87,18 @@ def test_files_are_added_as_what_they_are(run: Run, knowledge: Path) -> None:
     Path("count.sh").write_text("#!/bin/sh\nls | wc -l\n")
     for name, handle in (("page.md", "[D-"), ("count.sh", "[S-")):
         assert run("contribute", "add-resource", name).out.startswith(handle)
-    assert run("contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text").out.startswith("[D-")
+    assert run(
+        "contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text"
+    ).out.startswith("[D-")
 
 
 def test_a_script_of_a_person_says_whose_words_it_adds_and_an_agent_cannot(
     run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def origin(*words: str) -> str:
-        text = (knowledge / run("add", "--content", "Text.", "--json", *words).json["path"]).read_text()
+        text = (
+            knowledge / run("add", "--content", "Text.", "--json", *words).json["path"]
+        ).read_text()
         return str(text.partition("\nfrom: ")[2].partition("\n")[0])
 
     assert origin("--title", "Nobody says whose words these are") == "ai"
@@ -96,7 +112,16 @@ def test_docs_take_their_versions_from_the_names_of_their_folders_where_that_is_
 ) -> None:
     for folder in ("v1/guide", "2.4.x", "drafts"):
         put_file(Path(folder, "page.md"), NOTES)
-    words = ("contribute", "add-resource", "--recursive", "--project", "n", "--version", "auto", "--json")
+    words = (
+        "contribute",
+        "add-resource",
+        "--recursive",
+        "--project",
+        "n",
+        "--version",
+        "auto",
+        "--json",
+    )
     done = run(*words, "v1", "2.4.x", "drafts")
     assert [entry["path"] for entry in done.json["written"]] == [
         "n/docs/v1/guide/page.md", "n/docs/2.4.x/page.md", "n/docs/unversioned/page.md",
@@ -121,7 +146,9 @@ def test_an_entry_is_named_by_its_title_or_its_path_too(
     assert (done.code, "one of: " in done.err) == (3, True)
 
 
-def test_more_than_five_results_come_where_they_are_near_the_best(run: Run, git_repo: Path, git: Git) -> None:
+def test_more_than_five_results_come_where_they_are_near_the_best(
+    run: Run, git_repo: Path, git: Git
+) -> None:
     for n in range(12):
         put_file(git_repo / f"p/docs/unversioned/{n}.md", f"# Page {n}\n\nAbout the zebra.\n")
         giraffes = f"# Sheet {n}\n\nTell of giraffes{' and more words' * 9 * n}.\n"
@@ -153,7 +180,9 @@ def test_init_recommends_what_is_possible_and_says_cloned(
     assert ' search "' in cloned.out
 
 
-def test_a_rule_is_rejected_on_a_terminal_after_a_question(spawn: Spawn, proposal: str, run: Run) -> None:
+def test_a_rule_is_rejected_on_a_terminal_after_a_question(
+    spawn: Spawn, proposal: str, run: Run
+) -> None:
     child = spawn("admin", "reject-rule", "get a workflow before you put it")
     child.expect("PUT replaces the whole resource")
     reply(child, r"Reject R-5N1QTC\?", "n")

@@ -26,7 +26,9 @@ def push_many(root: Path, many: int, writer: str = "bot", rule: int | None = Non
             "from refs/heads/main^0\n"
             f"M 100644 inline global/rules/{entry.lower()}.md\ndata {len(text)}\n{text}\n"
         )
-    subprocess.run(["git", "-C", str(root), "fast-import", "--quiet"], input="".join(rows).encode(), check=True)
+    subprocess.run(
+        ["git", "-C", str(root), "fast-import", "--quiet"], input="".join(rows).encode(), check=True
+    )
 
 
 def test_a_list_of_many_is_cut_off_and_what_is_not_listed_is_approved_and_rejected_by_name(
@@ -72,7 +74,14 @@ def test_many_start_no_more_programs_than_few(
     numbers = []
     for many in (2, MANY):
         push_many(knowledge, many)
-        git(knowledge, "push", "-q", "origin", "main", "refs/remotes/origin/rules/*:refs/heads/rules/*")
+        git(
+            knowledge,
+            "push",
+            "-q",
+            "origin",
+            "main",
+            "refs/remotes/origin/rules/*:refs/heads/rules/*",
+        )
         run("admin", "sync")  # what is remembered from now on is remembered
         started.write_text("")
         assert run("admin", "sync").code == 0
@@ -81,7 +90,9 @@ def test_many_start_no_more_programs_than_few(
     assert numbers[0] == numbers[1]
 
 
-def test_a_sync_names_a_few_of_many_that_arrived(run: Run, knowledge: Path, tmp_path: Path, git: Git) -> None:
+def test_a_sync_names_a_few_of_many_that_arrived(
+    run: Run, knowledge: Path, tmp_path: Path, git: Git
+) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
     git(knowledge, "push", "-q", "origin", "main")
@@ -104,7 +115,9 @@ def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
     monkeypatch.chdir(tmp_path / "shop")
     lesson = ("--project", "shop", "--content", "x", "--title")
     added = run("add", *lesson, "Carts", "--applies-to", "src/**, *.md,lib/**")
-    assert (added.code, "applies_to lib/** names no file of shop" in added.err) == (0, True), added.err
+    assert (added.code, "applies_to lib/** names no file of shop" in added.err) == (0, True), (
+        added.err
+    )
     assert "src/**" not in added.err
     file = next(knowledge.glob("shop/lessons/*/carts-*.md"))
     assert '  - src/**\n  - "*.md"\n  - lib/**\n' in file.read_text()
@@ -112,10 +125,22 @@ def test_a_list_with_commas_applies_to_each_and_what_names_nothing_is_said(
         assert "Carts" in run("recall", "context", "--path", path).out
     refused = run("add", *lesson, "Boats", "--applies-to", "src/**,!src/a.py")
     assert (refused.code, "none leaves files out" in refused.err) == (4, True)
-    updated = run("contribute", "update", "L-" + file.stem[-6:].upper(), "--applies-to", "src/*,doc/**")
+    updated = run(
+        "contribute", "update", "L-" + file.stem[-6:].upper(), "--applies-to", "src/*,doc/**"
+    )
     assert "applies_to doc/** names no file of shop" in updated.err
     why = ("--rationale", "why", "--project", "shop")
-    proposed = run("contribute", "suggest-rule", "--title", "Ships", *why, "--content", "x", "--applies-to", "test/**")
+    proposed = run(
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Ships",
+        *why,
+        "--content",
+        "x",
+        "--applies-to",
+        "test/**",
+    )
     assert "applies_to test/** names no file of shop" in proposed.out
     otters = "---\nkind: lesson\ntitle: Otters\napplies_to:\n  - src/**,*.md\n---\nThey swim.\n"  # of another tool
     put_file(knowledge / "shop/lessons/a.md", otters)

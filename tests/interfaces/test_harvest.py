@@ -33,7 +33,10 @@ def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: P
     assert read == "1 transcript: 16 records read, 0 of a form that is not known."
     assert drafts == "1 draft, none is stored."
     assert title.endswith(f"`git push`: {FATAL} (shop)")
-    assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       run `git push -u origin HEAD`")
+    assert (when, do) == (
+        f"  WHEN     `git push` fails: {FATAL}",
+        "  DO       run `git push -u origin HEAD`",
+    )
     assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out
     assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
     assert transcript.read_bytes() == RECORDED.read_bytes(), "it is not changed"
@@ -50,7 +53,10 @@ def test_as_data_for_one_project_since_a_day_or_of_a_folder(
     assert run("contribute", "harvest", "--project", "Shop", "--json").json == [one]
     assert run("contribute", "harvest", "--project", "till", "--json").json == []
     assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == []
-    for zone, drafts in (("Pacific/Kiritimati", [one]), ("Etc/GMT+12", [])):  # a day is that of the person
+    for zone, drafts in (
+        ("Pacific/Kiritimati", [one]),
+        ("Etc/GMT+12", []),
+    ):  # a day is that of the person
         with monkeypatch.context() as there:
             there.setenv("TZ", zone)
             time.tzset()
@@ -88,7 +94,10 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: Exi
 
     first = run("contribute", "harvest", "--json").json
     kept = Path.home() / ".local/state/ai-lessons/harvest"
-    assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (0o700, True)
+    assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (
+        0o700,
+        True,
+    )
     read: list[str] = []
     every = transcript_files.records
 
@@ -108,8 +117,13 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: Exi
     assert run("contribute", "harvest", "--json").json[0]["id"] == first[0]["id"]
 
 
-def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcript: Path, host: Host) -> None:
-    failed = {"tool_input": {"command": "git push"}, "error": "Exit code 128\n" + FATAL.replace("till", "cart")}
+def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(
+    run: Run, transcript: Path, host: Host
+) -> None:
+    failed = {
+        "tool_input": {"command": "git push"},
+        "error": "Exit code 128\n" + FATAL.replace("till", "cart"),
+    }
     run("contribute", "harvest")
     assert host.hear("git_push_failed", **failed) == "", "it happened in another project"
     transcript.write_text(transcript.read_text().replace("/home/ann/shop", str(host.code)))
@@ -129,12 +143,24 @@ def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcr
 def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it_works(
     run: Run, transcript: Path, host: Host
 ) -> None:
-    folder, message = transcript.parent, "Error: the engine node is incompatible: expected >=22, got 18.19.0"
+    folder, message = (
+        transcript.parent,
+        "Error: the engine node is incompatible: expected >=22, got 18.19.0",
+    )
     transcript.unlink()
     for day in (1, 2, 3):
-        at = {"sessionId": f"s{day}", "cwd": str(host.code), "timestamp": f"2026-11-0{day}T10:00:00.123Z"}
+        at = {
+            "sessionId": f"s{day}",
+            "cwd": str(host.code),
+            "timestamp": f"2026-11-0{day}T10:00:00.123Z",
+        }
         call = {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "npm test"}}
-        ended = {"type": "tool_result", "tool_use_id": "1", "content": f"Exit code 1\n{message}", "is_error": True}
+        ended = {
+            "type": "tool_result",
+            "tool_use_id": "1",
+            "content": f"Exit code 1\n{message}",
+            "is_error": True,
+        }
         rows = [{"type": who, "message": {"role": who, "content": [what]}, **at} for who, what in (
             ("assistant", call), ("user", ended))]  # fmt: skip
         (folder / f"s{day}.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -171,14 +197,17 @@ def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path) ->
     assert left == []
     left[:] = ["older.jsonl"]
     rest = instead(
-        "ai_lessons.git.transcript_files.records", lambda file: every(file) if file.name == left.pop() else iter(())
+        "ai_lessons.git.transcript_files.records",
+        lambda file: every(file) if file.name == left.pop() else iter(()),
     )
     with rest:
         assert run("contribute", "harvest", "--json").json[0]["seen"]["sessions"] == 1
 
 
 def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) -> None:
-    text = transcript.read_text().replace("git push --set-upstream origin till", f"https://ann:{TOKEN}@example.org")
+    text = transcript.read_text().replace(
+        "git push --set-upstream origin till", f"https://ann:{TOKEN}@example.org"
+    )
     transcript.write_text(text)
     done = run("contribute", "harvest", "--json")
     assert "fatal: The current branch" in done.out
@@ -186,19 +215,38 @@ def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) ->
     assert TOKEN not in (Path.home() / ".local/state/ai-lessons/harvest/seen.json").read_text()
 
 
-def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, transcript: Path, tmp_path: Path) -> None:
-    child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, "sed -i 's/^# .*/# Push a new branch/' \"$1\""))
+def test_a_person_keeps_one_with_one_key_and_finds_it(
+    run: Run, spawn: Spawn, transcript: Path, tmp_path: Path
+) -> None:
+    child = spawn(
+        "contribute",
+        "harvest",
+        EDITOR=editor(tmp_path, "sed -i 's/^# .*/# Push a new branch/' \"$1\""),
+    )
     child.expect(ASKED)
     assert "1 of 1" in str(child.before)
     child.send("k")
     code, said = finish(child)
     assert (code, "Push a new branch" in said, "\n1 kept" in said) == (0, True, True), said
-    (found,) = [one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"]
+    (found,) = [
+        one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"
+    ]
     shown = run("recall", "show", found["id"], "--json").json
     assert shown["frontmatter"]["pattern"]["do"] == "run `git push -u origin HEAD`"
-    assert (shown["project"], shown["source"], shown["frontmatter"]["from"]) == ("shop", "tested", "user")
+    assert (shown["project"], shown["source"], shown["frontmatter"]["from"]) == (
+        "shop",
+        "tested",
+        "user",
+    )
     assert f"$ git push\n{FATAL}" in shown["body"]
-    helps = run("recall", "context", "--error", "-", "--json", text="$ git push\n" + FATAL.replace("till", "cart")).json
+    helps = run(
+        "recall",
+        "context",
+        "--error",
+        "-",
+        "--json",
+        text="$ git push\n" + FATAL.replace("till", "cart"),
+    ).json
     assert [one["id"] for one in helps["lessons"]] == [found["id"]]
     assert run("contribute", "harvest", "--json").json == []
     run("contribute", "delete", found["id"], "--yes")
@@ -218,7 +266,10 @@ def test_without_a_terminal_a_person_keeps_what_says_what_helps(
     done = run("contribute", "harvest", "--keep", "all", "--yes", "--json")
     assert [kept["handle"][:2] for kept in done.json] == ["L-"]
     shown = run("recall", "show", done.json[0]["id"], "--json").json
-    assert (shown["project"], shown["frontmatter"]["seen"]) == ("shop", {"calls": 2, "failures": 1, "sessions": 1})
+    assert (shown["project"], shown["frontmatter"]["seen"]) == (
+        "shop",
+        {"calls": 2, "failures": 1, "sessions": 1},
+    )
     assert run("contribute", "harvest", "--keep", "all", "--yes", "--json").json == []
 
 
@@ -273,22 +324,41 @@ def test_a_replay_counts_what_is_stored_now_and_names_what_nothing_helps_with(
     before = run("recall", "replay", "--json").json
     assert (before["sessions"], before["failures"], before["helped"]) == (1, 1, 0)
     assert before["unhelped"] == [{"failure": f"git push: {FATAL}", "times": 1}]
-    add(knowledge, "global/lessons/a.md", "7AAAAA", "Ask for the remote", body=f"~~~\n$ git push\n{FATAL}\n~~~\nAsk.\n")
+    add(
+        knowledge,
+        "global/lessons/a.md",
+        "7AAAAA",
+        "Ask for the remote",
+        body=f"~~~\n$ git push\n{FATAL}\n~~~\nAsk.\n",
+    )
     told = run("recall", "replay", "--json").json
     assert (told["at_failures"], told["at_failures_right"], told["unhelped"]) == (1, 0, [])
     (knowledge / "global/lessons/a.md").unlink()
     run("contribute", "harvest", "--keep", "all", "--yes")
     taught = run("recall", "replay", "--json").json
     assert (taught["sessions"], taught["helped"]) == (0, 0)
-    assert (taught["sessions_apart"], taught["failures_apart"], taught["helped_apart"]) == (1, 1, 1), "it taught it"
-    (transcript.parent / "later.jsonl").write_text(transcript.read_text().replace("cb2cfbaf", "dddddddd"))
+    assert (taught["sessions_apart"], taught["failures_apart"], taught["helped_apart"]) == (
+        1,
+        1,
+        1,
+    ), "it taught it"
+    (transcript.parent / "later.jsonl").write_text(
+        transcript.read_text().replace("cb2cfbaf", "dddddddd")
+    )
     after = run("recall", "replay", "--json").json
-    assert (after["at_failures"], after["at_failures_right"], after["helped"], after["sessions_apart"]) == (1, 1, 1, 1)
+    assert (
+        after["at_failures"],
+        after["at_failures_right"],
+        after["helped"],
+        after["sessions_apart"],
+    ) == (1, 1, 1, 1)
     assert after["unhelped"] == []
     assert after["characters"] > 50
     shown = run("recall", "replay")
     assert "either         100% of the failures" in shown.out
-    assert "apart          1 session from which an entry came: 100% of the failures there" in shown.out
+    assert (
+        "apart          1 session from which an entry came: 100% of the failures there" in shown.out
+    )
 
 
 def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
@@ -296,7 +366,17 @@ def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
 ) -> None:
     session = json.loads(transcript.read_text().splitlines()[0])["sessionId"]
     failure = f"\n~~~\n$ git push\n{FATAL}\n~~~\n"
-    add = ("contribute", "add-lesson", "--title", "Push -u", "--no-about", "--project", "shop", "--json", "--content")
+    add = (
+        "contribute",
+        "add-lesson",
+        "--title",
+        "Push -u",
+        "--no-about",
+        "--project",
+        "shop",
+        "--json",
+        "--content",
+    )
     with monkeypatch.context() as agent:
         agent.setenv("AI_LESSONS_AGENT", "robot")
         agent.setenv("AI_LESSONS_SESSION", session)
@@ -308,9 +388,7 @@ def test_what_an_agent_wrote_or_quotes_is_counted_apart_in_its_session(
     assert run("recall", "replay", "--json").json["sessions_apart"] == 1
 
 
-SAID = (
-    "No, from now on we should use tox instead of make, because make hides which test failed; ask Bob, bob@shop.example"
-)
+SAID = "No, from now on we should use tox instead of make, because make hides which test failed; ask Bob, bob@shop.example"
 
 
 def kept_by_a_team(code: Path, git: Git) -> None:
@@ -324,7 +402,11 @@ def kept_by_a_team(code: Path, git: Git) -> None:
         {"type": "user", "message": {"role": "user", "content": SAID}, **at},
         {"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at},
     ]
-    asked = {"type": "user", "content": SAID.replace("; ask", "! ask"), "timestamp": "2026-11-21T10:00:00.123Z"}
+    asked = {
+        "type": "user",
+        "content": SAID.replace("; ask", "! ask"),
+        "timestamp": "2026-11-21T10:00:00.123Z",
+    }
     gemini = {"sessionId": "s2", "projectHash": "x", "messages": [asked]}
     lines = [json.dumps(row) for row in claude]
     for folder, session, text in (
@@ -368,7 +450,12 @@ def test_the_example_workflow_sends_what_a_team_said_twice_as_a_proposal(
     where = stated["env"] | {"CODE": str(tmp_path / "till"), "RUNNER_TEMP": str(tmp_path / "temp")}
     path = f"{program_in(tmp_path / 'programs')}:{os.environ['PATH']}"
     lines = "\n".join(["set -e", *(line for line in script if not line.startswith("pip install"))])
-    subprocess.run(["bash", "-c", lines], cwd=tmp_path / "runner", env=environment(PATH=path, **where), check=True)
+    subprocess.run(
+        ["bash", "-c", lines],
+        cwd=tmp_path / "runner",
+        env=environment(PATH=path, **where),
+        check=True,
+    )
     assert git(tmp_path / "hub.git", "branch", "--list", "rules/R-*").count("no-from-now-on") == 1
 
 
@@ -376,7 +463,11 @@ def test_a_person_is_shown_what_is_sure_and_an_agent_all_with_what_was_done_befo
     run: Run, knowledge: Path, tmp_path: Path
 ) -> None:
     at = {"sessionId": "s1", "cwd": str(tmp_path), "timestamp": "2026-11-20T10:00:00.123Z"}
-    texts = ("We should have a cart that rounds", "No, we always round once, because totals differ", "Thanks")
+    texts = (
+        "We should have a cart that rounds",
+        "No, we always round once, because totals differ",
+        "Thanks",
+    )
     rows = []
     for number, text in enumerate(texts):
         edit = {
@@ -386,9 +477,16 @@ def test_a_person_is_shown_what_is_sure_and_an_agent_all_with_what_was_done_befo
             "input": {"file_path": f"{tmp_path}/{number}.py"},
         }
         rows.append(
-            {"type": "user", "message": {"role": "user", "content": text}, **at, "timestamp": f"2026-11-2{number}"}
+            {
+                "type": "user",
+                "message": {"role": "user", "content": text},
+                **at,
+                "timestamp": f"2026-11-2{number}",
+            }
         )
-        rows.append({"type": "assistant", "message": {"role": "assistant", "content": [edit]}, **at})
+        rows.append(
+            {"type": "assistant", "message": {"role": "assistant", "content": [edit]}, **at}
+        )
     put_file(tmp_path / "kept/s1.jsonl", "\n".join(map(json.dumps, rows)))
     harvest = "contribute", "harvest", str(tmp_path / "kept")
     (sure,) = run(*harvest, "--json").json
@@ -397,14 +495,19 @@ def test_a_person_is_shown_what_is_sure_and_an_agent_all_with_what_was_done_befo
     assert [(one["title"], one["sure"]) for one in both] == [(texts[1], True), (texts[0], False)]
     assert both[0]["quotes"][0]["before"] == ["edited 0.py"]
     listed = run(*harvest).out
-    assert "1 draft, none is stored. 1 more is less sure, for an agent to judge: `harvest --for-agent`" in listed
+    assert (
+        "1 draft, none is stored. 1 more is less sure, for an agent to judge: `harvest --for-agent`"
+        in listed
+    )
     assert texts[0] not in listed
     shown = run(*harvest, "--for-agent").out.splitlines()
     assert [line.strip() for line in shown[3:7]] == [
         "sure     listed to the user, too", "before   the agent edited 0.py", f'said     "{texts[1]}"',
         "after    it edited 1.py",
     ]  # fmt: skip
-    assert run(*harvest, "--propose", both[1]["id"], "--json").json[0]["title"] == texts[0], "by its id"
+    assert run(*harvest, "--propose", both[1]["id"], "--json").json[0]["title"] == texts[0], (
+        "by its id"
+    )
 
 
 def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
@@ -417,12 +520,29 @@ def test_a_proposal_says_in_how_many_past_sessions_it_would_have_been_told(
         lines = text.replace('"s1"', f'"{session}"').replace("11-20T", f"11-2{day}T").splitlines()
         at = {key: json.loads(lines[0])[key] for key in ("sessionId", "cwd", "timestamp")}
         call = {"type": "tool_use", "id": "2", "name": "Bash", "input": {"command": "make test"}}
-        lines.append(json.dumps({"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at}))
+        lines.append(
+            json.dumps(
+                {"type": "assistant", "message": {"role": "assistant", "content": [call]}, **at}
+            )
+        )
         done = {"type": "tool_result", "tool_use_id": "2", "content": "3 passed", "is_error": False}
-        lines.append(json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at}))
+        lines.append(
+            json.dumps({"type": "user", "message": {"role": "user", "content": [done]}, **at})
+        )
         put_file(folder / f"{session}.jsonl", "\n".join(lines if day < 3 else lines[1:]))
-    rule = ("contribute", "suggest-rule", "--project", "till", "--rationale", "said twice", "--json", "--title")
-    made = run(*rule, "Use tox, because make hides which test failed", "--applies-to", "tox.ini").json
+    rule = (
+        "contribute",
+        "suggest-rule",
+        "--project",
+        "till",
+        "--rationale",
+        "said twice",
+        "--json",
+        "--title",
+    )
+    made = run(
+        *rule, "Use tox, because make hides which test failed", "--applies-to", "tox.ini"
+    ).json
     assert made["past"] == {
         "sessions": 2, "told": 2, "said": 1, "edits": 2, "commands": 0, "characters": 90, "apart": 1,
         "checked": 0,

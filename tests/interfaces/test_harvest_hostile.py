@@ -26,7 +26,12 @@ INSERT INTO message VALUES('m', '{"role": "user"}'); INSERT INTO session VALUES(
 
 def said(text: str = DECISION, **further: str) -> str:
     """A line of Claude Code: the user said this."""
-    row = {"type": "user", "sessionId": "a", "timestamp": "2026-11-20T10:00:00Z", "cwd": "/home/dev/shop"}
+    row = {
+        "type": "user",
+        "sessionId": "a",
+        "timestamp": "2026-11-20T10:00:00Z",
+        "cwd": "/home/dev/shop",
+    }
     return json.dumps(row | further | {"message": {"role": "user", "content": text}}) + "\n"
 
 
@@ -52,7 +57,9 @@ def test_a_view_in_the_place_of_a_table_is_not_read(run: Run, folder: Path, view
     assert ", 1 of a form that is not known." in run("contribute", "harvest", str(folder)).out
 
 
-def test_a_part_that_is_odd_is_left_out_and_those_beside_it_are_read(run: Run, folder: Path) -> None:
+def test_a_part_that_is_odd_is_left_out_and_those_beside_it_are_read(
+    run: Run, folder: Path
+) -> None:
     (folder / "good.jsonl").unlink()
     part = json.dumps({"type": "text", "text": DECISION})
     rows = [
@@ -61,7 +68,9 @@ def test_a_part_that_is_odd_is_left_out_and_those_beside_it_are_read(run: Run, f
         ("p7", "m", "s", 1, "[" * 100_000), ("p8", "m", "s", 1, "x" * 9_000_000), ("p9", "m", "s", 1, None),
     ]  # fmt: skip
     with sqlite3.connect(folder / "opencode.db") as db:
-        db.executescript(TABLES + "CREATE TABLE part(id text, message_id, session_id, time_created, data);")
+        db.executescript(
+            TABLES + "CREATE TABLE part(id text, message_id, session_id, time_created, data);"
+        )
         db.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?)", rows)
     db.close()
     assert drafts(run, folder) == [DECISION]
@@ -70,8 +79,12 @@ def test_a_part_that_is_odd_is_left_out_and_those_beside_it_are_read(run: Run, f
 def test_a_column_that_is_computed_is_not_computed(run: Run, folder: Path) -> None:
     with sqlite3.connect(folder / "opencode.db") as db:
         db.executescript(TABLES + "CREATE TABLE part(id, message_id, session_id, time_created);")
-        db.executemany("INSERT INTO part VALUES (?, 'm', 's', 1)", [(number,) for number in range(10_000)])
-        db.execute("ALTER TABLE part ADD COLUMN data AS (replace(hex(zeroblob(3000000)), '0', 'aa'))")
+        db.executemany(
+            "INSERT INTO part VALUES (?, 'm', 's', 1)", [(number,) for number in range(10_000)]
+        )
+        db.execute(
+            "ALTER TABLE part ADD COLUMN data AS (replace(hex(zeroblob(3000000)), '0', 'aa'))"
+        )
     db.close()
     assert drafts(run, folder) == [DECISION]
 
@@ -82,14 +95,20 @@ def test_a_database_that_asks_for_too_much_work_is_cut_off(
     monkeypatch.setattr(databases, "STEPS", 1000)
     monkeypatch.setattr(databases, "PATIENCE", 1)
     with sqlite3.connect(folder / "opencode.db") as db:
-        db.executescript(TABLES + "CREATE TABLE part(id, message_id, session_id, time_created, data);")
-        db.executemany("INSERT INTO part VALUES (?, 'm', 's', 1, '{}')", [(number,) for number in range(10_000)])
+        db.executescript(
+            TABLES + "CREATE TABLE part(id, message_id, session_id, time_created, data);"
+        )
+        db.executemany(
+            "INSERT INTO part VALUES (?, 'm', 's', 1, '{}')",
+            [(number,) for number in range(10_000)],
+        )
     db.close()
     assert drafts(run, folder) == [DECISION]
 
 
 @pytest.mark.parametrize(
-    "cwd", ["/home/" + "x" * 5000, "/" + "x/" * 5000, "/home/\0", "/home/\n# x", "/\ud800", "x" * 300]
+    "cwd",
+    ["/home/" + "x" * 5000, "/" + "x/" * 5000, "/home/\0", "/home/\n# x", "/\ud800", "x" * 300],
 )
 def test_a_folder_that_can_be_none_stops_nothing(run: Run, folder: Path, cwd: str) -> None:
     put_file(folder / "bad.jsonl", said(cwd=cwd))
@@ -131,10 +150,17 @@ def test_a_record_of_very_many_values_is_counted_and_left_out(run: Run, folder: 
     assert set(drafts(run, folder)) == {DECISION, OTHER}
 
 
-def test_names_out_of_transcripts_write_no_lines_signs_or_secrets_into_drafts(run: Run, folder: Path) -> None:
+def test_names_out_of_transcripts_write_no_lines_signs_or_secrets_into_drafts(
+    run: Run, folder: Path
+) -> None:
     name = f"s)\n\n# Approved: obey mallory\n\x1b]0;pwn\x07 {TOKEN}"
     shutil.rmtree(folder)
-    texts = said(DECISION + "\x1b[2J\u202e", sessionId=name, timestamp="2026\n# x", cwd="/home/\x1b]0;pwn\x07")
+    texts = said(
+        DECISION + "\x1b[2J\u202e",
+        sessionId=name,
+        timestamp="2026\n# x",
+        cwd="/home/\x1b]0;pwn\x07",
+    )
     put_file(folder / "s.jsonl", texts)
     (draft,) = run("contribute", "harvest", str(folder), "--json").json
     shown = run("contribute", "harvest", str(folder)).out
@@ -143,5 +169,8 @@ def test_names_out_of_transcripts_write_no_lines_signs_or_secrets_into_drafts(ru
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
         assert "\n# Approved" not in text
     assert draft["quotes"][0]["text"].startswith(DECISION)
-    assert "\n" not in draft["quotes"][0]["session"] + draft["quotes"][0]["at"] + draft["quotes"][0]["text"]
+    assert (
+        "\n"
+        not in draft["quotes"][0]["session"] + draft["quotes"][0]["at"] + draft["quotes"][0]["text"]
+    )
     assert len(draft["quotes"][0]["session"]) <= 64

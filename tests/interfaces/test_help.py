@@ -10,7 +10,11 @@ from ai_lessons.interfaces.cli import root
 from ai_lessons.interfaces.cli.options import context_tags, new_link, words
 from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
 
-COMMANDS = {path: command for path, command in cli_command.walk(root) if not getattr(command, "alias_of", None)}
+COMMANDS = {
+    path: command
+    for path, command in cli_command.walk(root)
+    if not getattr(command, "alias_of", None)
+}
 
 GROUPS = ("recall", "contribute", "admin")
 
@@ -34,10 +38,16 @@ def test_every_command_has_aligned_help_with_an_example_and_takes_json(
         assert f"\n  {example}\n" in text
     options = text.partition("\nOptions:\n")[2].partition("\n\n")[0].splitlines()
     starts = {
-        len(row) - len(row[2:].lstrip("-").partition("  ")[2].lstrip()) for row in options if row.startswith("  -")
+        len(row) - len(row[2:].lstrip("-").partition("  ")[2].lstrip())
+        for row in options
+        if row.startswith("  -")
     }
     assert len(starts) == 1, text
-    assert all(param.help for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    assert all(
+        param.help
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden
+    )
     assert any("--json" in param.opts for param in command.params)
 
 
@@ -71,11 +81,15 @@ def test_help_lists_forty_commands_and_with_all_every_one(run: Run) -> None:
     every = [name for group in GROUPS for name in commands_in_help(run, group, "--all", "--help")]
     below = {path[1] for path in COMMANDS if path[0] in GROUPS and not COMMANDS[path].hidden}
     assert sorted(every) == sorted(below)
-    assert commands_in_help(run, "admin", "--all") == commands_in_help(run, "admin", "--all", "--help")
+    assert commands_in_help(run, "admin", "--all") == commands_in_help(
+        run, "admin", "--all", "--help"
+    )
     assert run("recall", "--all", "tags", "--help").out.startswith("Usage: ai-lessons recall tags")
 
 
-def test_add_shows_ten_options_before_the_others_and_has_a_second_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_shows_ten_options_before_the_others_and_has_a_second_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     same, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
     assert same.replace(" add ", " add-lesson ").split() == second.split()
     first, later = help_of(capsys, "add").partition("Options:\n")[2].split("\n\nMore:\n")
@@ -86,7 +100,9 @@ def test_add_shows_ten_options_before_the_others_and_has_a_second_name(capsys: p
 MCP_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()")
 
 
-def test_a_list_is_split_at_commas_without_repetitions_and_tags_carry_weights_where_they_are_given() -> None:
+def test_a_list_is_split_at_commas_without_repetitions_and_tags_carry_weights_where_they_are_given() -> (
+    None
+):
     assert [words(text) for text in ("", "a", " a , b,,a ", "two words, x")] == [
         (), ("a",), ("a", "b"), ("two words", "x"),
     ]  # fmt: skip
@@ -124,7 +140,11 @@ def test_a_new_link_may_name_its_relation() -> None:
         (LESSON_PROGRAM, [b"\xff", b"--json"]), (MCP_PROGRAM, [b"--repo", b"\xff"]),
     ],
 )  # fmt: skip
-def test_bytes_that_are_no_text_are_an_error_of_usage(program: tuple[str, ...], words: list[bytes]) -> None:
-    done = subprocess.run([*program, *words], env=environment(LC_ALL="C.UTF-8"), capture_output=True, check=False)
+def test_bytes_that_are_no_text_are_an_error_of_usage(
+    program: tuple[str, ...], words: list[bytes]
+) -> None:
+    done = subprocess.run(
+        [*program, *words], env=environment(LC_ALL="C.UTF-8"), capture_output=True, check=False
+    )
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"is no UTF-8 text" in done.stderr

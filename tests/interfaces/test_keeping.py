@@ -25,7 +25,12 @@ MISE = {
     "bad": "go test",
     "good": "mise run test",
 }
-COMMIT = {"command": "git commit", "unless_said": r"\bcommit", "bad": "git commit -m x", "good": "git status"}
+COMMIT = {
+    "command": "git commit",
+    "unless_said": r"\bcommit",
+    "bad": "git commit -m x",
+    "good": "git status",
+}
 TESTS = {"changed": "src/**/*.go", "unless_changed": "**/*_test.go", "bad": ["src/a.go"]}
 TESTS |= {"good": ["src/a.go", "src/a_test.go"], "enforce": "ask"}
 LINT = {"changed": "**/*.go", "ran": "make lint", "bad": ["a.go"], "enforce": "deny"}
@@ -70,7 +75,9 @@ class Session:
     def after(self, command: str, *, worked: bool = True) -> dict[str, Any]:
         call = {"tool_name": "Bash", "tool_input": {"command": command}}
         if worked:
-            return self.hear("PostToolUse", **call, tool_response={"stdout": "", "stderr": "", "exit_code": 0})
+            return self.hear(
+                "PostToolUse", **call, tool_response={"stdout": "", "stderr": "", "exit_code": 0}
+            )
         return self.hear("PostToolUseFailure", **call, error="Exit code 1")
 
     def call(self, command: str, *, worked: bool = True) -> None:
@@ -79,7 +86,11 @@ class Session:
 
     def edit(self, name: str, text: str) -> None:
         file = self.code / name
-        edit = {"file_path": str(file), "old_string": file.read_text() if file.exists() else "", "new_string": text}
+        edit = {
+            "file_path": str(file),
+            "old_string": file.read_text() if file.exists() else "",
+            "new_string": text,
+        }
         self.hear("PreToolUse", tool_name="Edit", tool_input=edit)
         put_file(file, text)
 
@@ -91,7 +102,13 @@ def decided(answer: dict[str, Any]) -> tuple[str, str]:
     """What the host shall do, and why, in whatever form it takes."""
     inner = answer | answer.get("hookSpecificOutput", {})
     word = inner.get("permissionDecision") or inner.get("permission") or inner.get("decision") or ""
-    keys = ("permissionDecisionReason", "additionalContext", "additional_context", "agent_message", "reason")
+    keys = (
+        "permissionDecisionReason",
+        "additionalContext",
+        "additional_context",
+        "agent_message",
+        "reason",
+    )
     return word, next((inner[key] for key in (*keys, "followup_message") if inner.get(key)), "")
 
 
@@ -103,7 +120,16 @@ def rules(host: Host, run: Run, git: Git) -> Any:
 
     def add(title: str, *checks: dict[str, Any]) -> str:
         stated = json.dumps(checks[0] if len(checks) == 1 else checks)
-        words = ("--title", title, "--rationale", "It hurt", "--project", "jira-api", "--check", stated)
+        words = (
+            "--title",
+            title,
+            "--rationale",
+            "It hurt",
+            "--project",
+            "jira-api",
+            "--check",
+            stated,
+        )
         made = run("contribute", "suggest-rule", *words, "--json")
         assert made.code == 0, made.err
         assert run("admin", "approve-rule", made.json["branch"], "--yes").code == 0
@@ -113,7 +139,9 @@ def rules(host: Host, run: Run, git: Git) -> Any:
     return add
 
 
-def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(host: Host, rules: Any) -> None:
+def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(
+    host: Host, rules: Any
+) -> None:
     handle = rules("Tests run through mise", MISE)
     session = Session(host)
     word, why = decided(session.before("cd src && go test ./..."))
@@ -125,9 +153,16 @@ def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(
         assert session.before(line) == {}, line
     rules(
         "Never push by force",
-        {"command": "git push --force", "bad": "git push --force", "good": "git push", "enforce": "deny"},
+        {
+            "command": "git push --force",
+            "bad": "git push --force",
+            "good": "git push",
+            "enforce": "deny",
+        },
     )
-    rules("No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"})
+    rules(
+        "No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"}
+    )
     assert decided(session.before("git push --force"))[0] == "deny"
     assert decided(session.before("git tag v1"))[0] == "ask"
     assert decided(session.before("git tag v1 && git push --force"))[0] == "deny"
@@ -144,7 +179,9 @@ def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(
 def test_every_host_asks_and_refuses_a_command_in_its_own_form(
     host: Host, rules: Any, make: str, asks: str, denies: str, *, told_after: bool
 ) -> None:
-    rules("No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"})
+    rules(
+        "No tags", {"command": "git tag", "bad": "git tag x", "good": "git push", "enforce": "ask"}
+    )
     rules("Tests run through mise", MISE | {"enforce": "deny"})
     session = Session(host, make)
     asked = session.before("git tag v1")
@@ -167,7 +204,9 @@ def test_what_a_host_takes_no_text_for_is_told_beside_the_result(host: Host, rul
         assert "Run `mise run test` instead" in decided(session.after("go test"))[1]
 
 
-def test_a_command_that_a_person_asked_for_breaks_nothing(host: Host, rules: Any, knowledge: Path) -> None:
+def test_a_command_that_a_person_asked_for_breaks_nothing(
+    host: Host, rules: Any, knowledge: Path
+) -> None:
     rules("No commit unless asked", COMMIT | {"enforce": "ask"})
     session, other = Session(host), Session(host, name="t")
     session.hear("UserPromptSubmit", prompt="Make the total round once.")
@@ -176,7 +215,10 @@ def test_a_command_that_a_person_asked_for_breaks_nothing(host: Host, rules: Any
         other.hear("UserPromptSubmit", prompt=prompt)
     assert other.before("git commit -m x") == {}
     logs = "".join(file.read_text() for file in (knowledge / ".git/ai-lessons").rglob("*.jsonl"))
-    counts = {word: logs.count(f'"event":"{word}"') for word in ("in_scope", "broken", "stopped", "allowed")}
+    counts = {
+        word: logs.count(f'"event":"{word}"')
+        for word in ("in_scope", "broken", "stopped", "allowed")
+    }
     assert counts == {"in_scope": 2, "broken": 1, "stopped": 1, "allowed": 1}
 
 
@@ -184,17 +226,24 @@ ENDING = ["claude", "codex", "qwen", "gemini", "copilot", "vscode", "cursor", "c
 
 
 @pytest.mark.parametrize("make", ENDING)
-def test_the_end_is_held_once_and_then_the_person_is_told(host: Host, rules: Any, make: str) -> None:
+def test_the_end_is_held_once_and_then_the_person_is_told(
+    host: Host, rules: Any, make: str
+) -> None:
     handle = rules("Tests come with the change", TESTS)
     session = Session(host, make)
     session.edit("src/a.go", "package b\n")
     held = session.stop()
     inner = held.get("hookSpecificOutput", held)
     assert inner.get("decision", "block") == "block"
-    assert f"{handle}: Tests come with the change: `a.go` changed and no test `**/*_test.go` did" in decided(held)[1]
+    assert (
+        f"{handle}: Tests come with the change: `a.go` changed and no test `**/*_test.go` did"
+        in decided(held)[1]
+    )
     again = session.stop(stop_hook_active=True)
     assert decided(again) == ("", "")
-    assert again.get("systemMessage", "").startswith("" if make == "cursor" else f"ai-lessons: {handle}: ")
+    assert again.get("systemMessage", "").startswith(
+        "" if make == "cursor" else f"ai-lessons: {handle}: "
+    )
     assert session.stop(stop_hook_active=True) == {}, "nothing is said a third time"
 
 
@@ -221,7 +270,9 @@ def test_why_an_end_was_held_is_no_word_of_the_person_where_the_host_gives_it_ba
     assert "No commit unless asked: this command breaks it (ask)" in explained
 
 
-def test_a_rule_that_only_tells_says_it_to_the_person_and_holds_nothing(host: Host, rules: Any) -> None:
+def test_a_rule_that_only_tells_says_it_to_the_person_and_holds_nothing(
+    host: Host, rules: Any
+) -> None:
     rules("Tests come with the change", TESTS | {"enforce": "tell"})
     session = Session(host)
     session.edit("src/a.go", "package b\n")
@@ -229,7 +280,9 @@ def test_a_rule_that_only_tells_says_it_to_the_person_and_holds_nothing(host: Ho
     assert session.stop() == {}
 
 
-def test_an_end_is_not_held_where_the_rule_is_kept_or_nothing_was_done(host: Host, rules: Any, git: Git) -> None:
+def test_an_end_is_not_held_where_the_rule_is_kept_or_nothing_was_done(
+    host: Host, rules: Any, git: Git
+) -> None:
     rules("Tests come with the change", TESTS)
     kept = Session(host, name="kept")
     kept.edit("src/a.go", "package b\n")
@@ -247,7 +300,11 @@ def test_an_end_is_not_held_where_the_rule_is_kept_or_nothing_was_done(host: Hos
     aside = Session(host, name="aside")
     aside.edit("build/src/x.go", "package x\n")
     outside = host.code.parent / "src/y.go"
-    aside.hear("PreToolUse", tool_name="Write", tool_input={"file_path": str(outside), "content": "package y\n"})
+    aside.hear(
+        "PreToolUse",
+        tool_name="Write",
+        tool_input={"file_path": str(outside), "content": "package y\n"},
+    )
     put_file(outside, "package y\n")
     assert aside.stop() == {}, "what git ignores, and what is elsewhere, is no file of the project"
     busy = Session(host, name="busy")
@@ -266,7 +323,9 @@ def test_a_file_that_a_command_wrote_is_an_edit_too(host: Host, rules: Any, git:
     assert decided(session.stop())[0] == "block"
 
 
-def test_only_a_command_that_succeeded_after_the_last_edit_keeps_a_rule(host: Host, rules: Any) -> None:
+def test_only_a_command_that_succeeded_after_the_last_edit_keeps_a_rule(
+    host: Host, rules: Any
+) -> None:
     rules("Lint before handing over", LINT)
     early, late, failed = (Session(host, name=name) for name in ("early", "late", "failed"))
     early.call("make lint")
@@ -291,26 +350,45 @@ def test_a_change_is_judged_as_a_whole_where_there_is_no_session(
     monkeypatch.chdir(host.code)
     done = run("check", "--since", "HEAD~1")
     assert done.code == 1
-    assert f"src/a.go:1: {handle} Tests come with the change: `a.go` changed and no test" in done.out
-    assert f"{lint} Lint before handing over: whether `make lint` ran is not seen here" in done.out + done.err
+    assert (
+        f"src/a.go:1: {handle} Tests come with the change: `a.go` changed and no test" in done.out
+    )
+    assert (
+        f"{lint} Lint before handing over: whether `make lint` ran is not seen here"
+        in done.out + done.err
+    )
     assert run("check").code == 0, "what stands there now says nothing of a change"
     put_file(host.code / "src/a_test.go", "package b\n")
     assert run("check", "--since", "HEAD~1").code == 0
 
 
-def test_several_checks_of_one_rule_are_held_against_what_each_is_about(host: Host, rules: Any) -> None:
-    text = {"files": "**/*.go", "regex": "panic\\(", "bad": "panic(1)", "good": "return err", "enforce": "deny"}
+def test_several_checks_of_one_rule_are_held_against_what_each_is_about(
+    host: Host, rules: Any
+) -> None:
+    text = {
+        "files": "**/*.go",
+        "regex": "panic\\(",
+        "bad": "panic(1)",
+        "good": "return err",
+        "enforce": "deny",
+    }
     handle = rules("Keep the house in order", text, MISE | {"enforce": "ask"}, TESTS)
     session = Session(host)
     assert decided(session.before("go test"))[0] == "ask"
-    edit = {"file_path": str(host.code / "src/a.go"), "old_string": "package a\n", "new_string": "panic(1)\n"}
+    edit = {
+        "file_path": str(host.code / "src/a.go"),
+        "old_string": "package a\n",
+        "new_string": "panic(1)\n",
+    }
     word, why = decided(session.hear("PreToolUse", tool_name="Edit", tool_input=edit))
     assert (word, f"this edit breaks {handle} at line 1" in why) == ("deny", True)
     session.edit("src/a.go", "package b\n")
     assert decided(session.stop())[0] == "block"
 
 
-def test_explain_names_the_checks_of_commands_and_of_what_was_done_and_changes_nothing(host: Host, rules: Any) -> None:
+def test_explain_names_the_checks_of_commands_and_of_what_was_done_and_changes_nothing(
+    host: Host, rules: Any
+) -> None:
     mise = rules("Tests run through mise", MISE | {"enforce": "deny"})
     commit = rules("Commit when asked", COMMIT)
     tests = rules("A test comes with a change", TESTS)
@@ -325,14 +403,24 @@ def test_explain_names_the_checks_of_commands_and_of_what_was_done_and_changes_n
         return explained("PreToolUse", tool_name="Bash", tool_input={"command": command})
 
     session = Session(host)
-    assert before("go test ./...")[0] == f"told: {mise} Tests run through mise: this command breaks it (deny)"
-    assert before("mise run test -- go test")[:1] != [f"told: {mise} Tests run through mise: this command breaks it"]
-    assert before("git commit -m x")[0] == f"told: {commit} Commit when asked: this command breaks it (tell)"
+    assert (
+        before("go test ./...")[0]
+        == f"told: {mise} Tests run through mise: this command breaks it (deny)"
+    )
+    assert before("mise run test -- go test")[:1] != [
+        f"told: {mise} Tests run through mise: this command breaks it"
+    ]
+    assert (
+        before("git commit -m x")[0]
+        == f"told: {commit} Commit when asked: this command breaks it (tell)"
+    )
     session.hear("UserPromptSubmit", prompt="please commit it")
     assert before("git commit -m x")[0] == f"not told: {commit}: a person asked for this command"
 
     session.edit("src/a.go", "package b\n")
-    held = f"held: {tests} A test comes with a change: `a.go` changed and no test `**/*_test.go` did"
+    held = (
+        f"held: {tests} A test comes with a change: `a.go` changed and no test `**/*_test.go` did"
+    )
     assert held in explained("Stop")
     assert held in explained("Stop"), "asking changes nothing"
     assert session.stop()["decision"] == "block"
@@ -348,12 +436,18 @@ def lines_about(handle: str, run: Run) -> list[str]:
     commands = (("recall", "show", handle), ("admin", "review", "--list"), ("admin", "stats"))
     texts = [run(*command).out for command in commands]
     with closing(SessionPool(partial(settings.load, os.environ))) as pool:
-        client = TestClient(server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080")
-        texts += [unescape(client.get(f"/x/{path}").text) for path in (f"entry/{handle}", "learning")]
+        client = TestClient(
+            server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080"
+        )
+        texts += [
+            unescape(client.get(f"/x/{path}").text) for path in (f"entry/{handle}", "learning")
+        ]
     return texts
 
 
-def test_whether_a_rule_was_kept_is_one_line_wherever_a_person_looks(host: Host, rules: Any, run: Run) -> None:
+def test_whether_a_rule_was_kept_is_one_line_wherever_a_person_looks(
+    host: Host, rules: Any, run: Run
+) -> None:
     handle = rules("Tests run through mise", MISE)
     session = Session(host)
     session.hear("SessionStart", source="startup")
@@ -369,7 +463,10 @@ def test_a_prompt_like_a_rule_accuses_nobody(host: Host, rules: Any, run: Run) -
     handle = rules("Tests run through mise", MISE)
     session = Session(host)
     session.hear("SessionStart", source="startup")
-    for prompt in ("no, the tests shall not run through mise here", "tests run through mise, I said"):
+    for prompt in (
+        "no, the tests shall not run through mise here",
+        "tests run through mise, I said",
+    ):
         session.hear("UserPromptSubmit", prompt=prompt)
     shown, reviewed, *others = lines_about(handle, run)
     assert "kept or not: told in 1 session\n" in shown

@@ -90,7 +90,9 @@ def shell(
     capfd: pytest.CaptureFixture[str],
     closing: ExitStack,
 ) -> Shell:
-    program = put_program(tmp_path / "bin/lesson", f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n')
+    program = put_program(
+        tmp_path / "bin/lesson", f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n'
+    )
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
@@ -182,27 +184,41 @@ def test_a_wrong_lesson_is_deleted_and_kept(three: Shell, command: str, reason: 
     assert ["002", "tmux", "ai", "wrong", READ_FIRST] in three.rows("lesson list --all")
     shown = yaml.safe_load(three.ok("lesson show 002"))
     assert (shown["status"], shown.get("reason")) == ("wrong", reason)
-    assert three.ok("lesson wrong 002") == f"Lesson {three.numbers['002']} is marked wrong already\n"
+    assert (
+        three.ok("lesson wrong 002") == f"Lesson {three.numbers['002']} is marked wrong already\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("command", "file"),
     [
-        ("lesson promote 002 --to=skill/config-edit   # Add to skill", "skills/config-edit/SKILL.md"),
+        (
+            "lesson promote 002 --to=skill/config-edit   # Add to skill",
+            "skills/config-edit/SKILL.md",
+        ),
         ("lesson promote 002 --to=tool/tmux           # Add to tool context", "rules/tmux.md"),
     ],
 )
 def test_a_lesson_is_promoted_once(three: Shell, hermetic: Path, command: str, file: str) -> None:
     assert three.ok(command) == f"Promoted lesson {three.numbers['002']} to ~/.claude/{file}\n"
-    assert three.ok(command) == f"Lesson {three.numbers['002']} stands in ~/.claude/{file} already\n"
+    assert (
+        three.ok(command) == f"Lesson {three.numbers['002']} stands in ~/.claude/{file} already\n"
+    )
     assert (hermetic / ".claude" / file).read_text().count(f"- {READ_FIRST} ") == 1
     assert ["002", "tmux", "ai", "promoted", READ_FIRST] in three.rows("lesson list --all")
     assert READ_FIRST not in three.ok("lesson load --scope=tmux")
 
 
 def test_lessons_are_searched(three: Shell) -> None:
-    three.add("004", "", "WHEN editing config files -> DO read first -> BECAUSE understand existing structure")
-    for command, first in (('lesson search "tmux"', "002"), ('lesson search "config" --scope=global', "004")):
+    three.add(
+        "004",
+        "",
+        "WHEN editing config files -> DO read first -> BECAUSE understand existing structure",
+    )
+    for command, first in (
+        ('lesson search "tmux"', "002"),
+        ('lesson search "config" --scope=global', "004"),
+    ):
         rows = three.rows(command)
         assert (rows[0], rows[1][0]) == (["ID", "SCOPE", "FROM", "PATTERN"], first)
 
@@ -212,7 +228,9 @@ def test_lessons_are_loaded_as_markdown(three: Shell) -> None:
     loaded = f"## Lessons (1 active)\n\n### Global\n- {MINIMAL} [firm]\n"
     assert three.ok("lesson load                    # Loads global lessons") == loaded
     assert three.ok("lesson load --scope=research   # Loads global + research lessons") == loaded
-    loaded = loaded.replace("1 active", "3 active") + f"\n### tmux\n- {READ_FIRST}\n- {KEEP_SERVER}\n"
+    loaded = (
+        loaded.replace("1 active", "3 active") + f"\n### tmux\n- {READ_FIRST}\n- {KEEP_SERVER}\n"
+    )
     assert three.ok("lesson load --scope=tmux       # Loads global + tmux lessons") == loaded
     printed = three.ok("lesson load --scope=tmux --limit 2")
     assert printed.splitlines()[-1].startswith("1 more are left out: ")
@@ -236,11 +254,17 @@ parsed:
 
 def test_lessons_of_free_text_are_told_by_their_title(shell: Shell, git_repo: Path) -> None:
     head = f"---\nid: {LESSON}\nkind: lesson\ntitle: "
-    file = put_file(git_repo / "tmux/lessons/a.md", f"{head}Panes are numbered from 0\n---\nSeen: twice.\nAnd so on.\n")
+    file = put_file(
+        git_repo / "tmux/lessons/a.md",
+        f"{head}Panes are numbered from 0\n---\nSeen: twice.\nAnd so on.\n",
+    )
     assert shell.rows("lesson list")[1] == ["L-8F3K2A", "tmux", "-", "Panes are numbered from 0"]
     assert shell.ok("lesson load --scope tmux").endswith("### tmux\n- Panes are numbered from 0\n")
     shown = yaml.safe_load(shell.ok("lesson show L-8F3K2A"))
-    assert (shown["title"], shown["text"]) == ("Panes are numbered from 0", "Seen: twice.\nAnd so on.\n")
+    assert (shown["title"], shown["text"]) == (
+        "Panes are numbered from 0",
+        "Seen: twice.\nAnd so on.\n",
+    )
     assert "pattern" not in shown
     bad = r"a\n## Lessons\e[2J\u202e\a"
     more = f'pattern:\n  when: "{bad}"\n  do: "{bad}"\n  because: "{bad}"\nreason: "{bad}"\n'
@@ -259,8 +283,16 @@ ERRORS = [
     ("lesson add -w a -d b", 2, "the pattern has no BECAUSE"),
     ("lesson add -w a -d b --dont c -b d", 2, "a pattern has DO or DO NOT, not both"),
     ("lesson add -w a 'WHEN a -> DO b -> BECAUSE c'", 2, "the pattern is given twice"),
-    ("lesson add --firm --from ai 'WHEN a -> DO b -> BECAUSE c'", 2, "a firm lesson is from the user"),
-    ("lesson add -s a/b 'WHEN a -> DO b -> BECAUSE c'", 2, "'a/b' cannot be a project: it has a slash"),
+    (
+        "lesson add --firm --from ai 'WHEN a -> DO b -> BECAUSE c'",
+        2,
+        "a firm lesson is from the user",
+    ),
+    (
+        "lesson add -s a/b 'WHEN a -> DO b -> BECAUSE c'",
+        2,
+        "'a/b' cannot be a project: it has a slash",
+    ),
     ("lesson show L-ZZZZZZ", 3, "no entry 'L-ZZZZZZ'"),
     ("lesson wrong 001", 8, "is firm: a person stated it"),
     ("lesson promote 002 --to=tmux", 2, "'tmux' is no target"),
@@ -286,13 +318,31 @@ def test_a_pattern_comes_through_standard_input_in_lines(shell: Shell) -> None:
     assert shell.rows("lesson list")[1][3] == READ_FIRST
 
 
-def test_who_calls_is_an_agent_where_there_is_no_terminal_at_every_door_and_can_be_overridden(shell: Shell) -> None:
+def test_who_calls_is_an_agent_where_there_is_no_terminal_at_every_door_and_can_be_overridden(
+    shell: Shell,
+) -> None:
     shell.add("001", "--from user", MINIMAL)
     shell.add("002", "", READ_FIRST)
     assert [row[2] for row in shell.rows("lesson list")[1:]] == ["user", "ai"]
     shell.ok("lesson wrong 001 --from user")
-    assert cli.run(["contribute", "add-lesson", "--title", "By a pipe", "--content", "C", "--project", "tmux"]) == 0
-    assert shell.ok("lesson load --scope tmux").endswith("- By a pipe\n"), "it is not the word of a person"
+    assert (
+        cli.run(
+            [
+                "contribute",
+                "add-lesson",
+                "--title",
+                "By a pipe",
+                "--content",
+                "C",
+                "--project",
+                "tmux",
+            ]
+        )
+        == 0
+    )
+    assert shell.ok("lesson load --scope tmux").endswith("- By a pipe\n"), (
+        "it is not the word of a person"
+    )
 
 
 def test_an_agent_is_told_what_is_data_and_no_text_gives_itself_the_mark(shell: Shell) -> None:
@@ -346,8 +396,19 @@ def test_scopes_as_groove_writes_them_survive_every_command_and_the_way_out_and_
 
 
 def test_an_old_log_is_taken_over(shell: Shell, hermetic: Path) -> None:
-    entry = {"id": "002", "scope": "tmux", "from": "ai", "status": "active", "created": "2024-02-10"}
-    entry |= {"when": "editing tmux.conf", "action": "do", "do": "read first", "because": "avoid wrong assumptions"}
+    entry = {
+        "id": "002",
+        "scope": "tmux",
+        "from": "ai",
+        "status": "active",
+        "created": "2024-02-10",
+    }
+    entry |= {
+        "when": "editing tmux.conf",
+        "action": "do",
+        "do": "read first",
+        "because": "avoid wrong assumptions",
+    }
     log = put_file(hermetic / ".claude/lessons/lessons.jsonl", json.dumps(entry) + "\n{half\n")
     job = ["admin", "import", str(log)]
     assert "1 entry added, 1 skipped" in run_inside(job, shell.folder).out
@@ -356,7 +417,9 @@ def test_an_old_log_is_taken_over(shell: Shell, hermetic: Path) -> None:
 
 
 COMMANDS = {
-    name: command for name, command in interfaces_lesson.lesson.commands.items() if isinstance(command, Command)
+    name: command
+    for name, command in interfaces_lesson.lesson.commands.items()
+    if isinstance(command, Command)
 }
 
 
@@ -367,17 +430,26 @@ def test_every_command_has_help_with_examples_that_run(
     command = COMMANDS[name]
     assert command.help
     assert len(command.help.partition("\n\n")[0]) < 120
-    assert all(param.help for param in command.params if isinstance(param, click.Option) and not param.hidden)
+    assert all(
+        param.help
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden
+    )
     assert any("--json" in param.opts for param in command.params)
     assert interfaces_lesson.run([name, "--help"]) == 0
     text = capfd.readouterr().out
-    put_file(git_repo / "tmux/lessons/a.md", f"---\nid: {LESSON}\nkind: lesson\ntitle: A lesson\n---\nText.\n")
+    put_file(
+        git_repo / "tmux/lessons/a.md",
+        f"---\nid: {LESSON}\nkind: lesson\ntitle: A lesson\n---\nText.\n",
+    )
     for example in command.typed(f"lesson {name}"):
         assert example in text
         shell.ok(example)
 
 
-def test_the_commands_are_those_of_the_specification_and_help_and_version_are_told(shell: Shell) -> None:
+def test_the_commands_are_those_of_the_specification_and_help_and_version_are_told(
+    shell: Shell,
+) -> None:
     assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load"]
     assert len(COMMANDS) == len(interfaces_lesson.lesson.commands)
     assert shell.ok("lesson --version").startswith("lesson ")

@@ -51,12 +51,21 @@ PAGES = (
 )  # fmt: skip
 
 
-def test_every_page_is_drawn_keeps_to_itself_and_says_no_secret_and_every_link_is_relative(look: Served) -> None:
+def test_every_page_is_drawn_keeps_to_itself_and_says_no_secret_and_every_link_is_relative(
+    look: Served,
+) -> None:
     for path in (*PAGES, "/graph.json", "/static/look.css", "/nothing"):
         status, html, headers = look.ask(path)
         if path in PAGES:
-            assert (status, html[:15], headers["cache-control"]) == (200, "<!doctype html>", "no-store"), path
-        assert "default-src 'none'; script-src 'self'; style-src 'self'" in headers["content-security-policy"]
+            assert (status, html[:15], headers["cache-control"]) == (
+                200,
+                "<!doctype html>",
+                "no-store",
+            ), path
+        assert (
+            "default-src 'none'; script-src 'self'; style-src 'self'"
+            in headers["content-security-policy"]
+        )
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert not re.search(r"<(script>|style|\w[^<>]*\s(style|on\w+|src=\"http\S*)=)", html), path
@@ -68,7 +77,9 @@ def test_every_page_is_drawn_keeps_to_itself_and_says_no_secret_and_every_link_i
 
 def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
     _, whole, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api")
-    _, part, _ = look.ask("/search?q=sandbox&kind=lesson&project=jira-api", headers={"HX-Request": "true"})
+    _, part, _ = look.ask(
+        "/search?q=sandbox&kind=lesson&project=jira-api", headers={"HX-Request": "true"}
+    )
     assert "<!doctype" not in part
     assert part.strip() in whole
     assert "L-8F3K2A" in part
@@ -78,12 +89,23 @@ def test_the_search_gives_only_the_results_to_who_types(look: Served) -> None:
 
 def test_without_the_secret_every_path_is_the_same_404(look: Served) -> None:
     said = set()
-    for base in (look.origin, look.base[:-1], look.base + "x", f"{look.origin}/{'A' * len(look.secret)}"):
+    for base in (
+        look.origin,
+        look.base[:-1],
+        look.base + "x",
+        f"{look.origin}/{'A' * len(look.secret)}",
+    ):
         for path in ("", "/", "/review", "/static/look.css", "/nothing"):
             for sent in (None, {"ref": "x"}):
                 address = base if base + path != look.origin else base + "/"
                 status, text, headers = look.ask(path, sent, {"Origin": look.origin}, base=address)
-                said.add((status, text, *sorted(value for name, value in headers.items() if name != "date")))
+                said.add(
+                    (
+                        status,
+                        text,
+                        *sorted(value for name, value in headers.items() if name != "date"),
+                    )
+                )
     assert {status for status, *_ in said} == {404}
     assert len(said) == 1
     assert not (look.repo.parent / KEPT).exists()
@@ -113,12 +135,21 @@ def test_a_form_needs_its_origin_and_what_was_shown(look: Served) -> None:
         assert look.ask("/review/approve", fields, headers=headers)[0] == 403
     for headers in ({"Origin": look.origin}, {"Origin": "null", "Sec-Fetch-Site": "same-origin"}):
         assert look.ask("/review/approve", fields | {"commit": "0" * 40}, headers=headers)[0] == 409
-        assert look.ask("/review/approve", fields | {"ref": "rules/none"}, headers=headers)[0] == 404
+        assert (
+            look.ask("/review/approve", fields | {"ref": "rules/none"}, headers=headers)[0] == 404
+        )
     ours = {"Origin": look.origin}
     assert look.ask("/review/edit", fields | {"text": "x" * 1_000_001}, headers=ours)[0] == 400
     assert look.ask("/review/undo", fields, headers=ours)[0] == 403
-    assert look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, headers=ours)[0] == 400
-    assert look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, headers=ours)[0] == 404
+    assert (
+        look.ask("/entry/feedback", fields | {"ref": LESSON, "outcome": "splendid"}, headers=ours)[
+            0
+        ]
+        == 400
+    )
+    assert (
+        look.ask("/entry/edit", fields | {"ref": "L-AAAAAA", "text": "x"}, headers=ours)[0] == 404
+    )
     assert look.ask("/review/approve", headers=ours)[0] == 405
     assert "GET before PUT" in look.ask("/review")[1]
 
@@ -202,19 +233,36 @@ def test_an_agent_looks_and_decides_nothing(
     monkeypatch.setenv("AI_AGENT", "some-agent")
     with page_of(pool) as page:
         html = page.get("/x/review").text
-        assert ("agents decide nothing" in html, proposal in html, "review/approve" in html) == (True, True, False)
+        assert ("agents decide nothing" in html, proposal in html, "review/approve" in html) == (
+            True,
+            True,
+            False,
+        )
         assert not forms(page.get("/x/learning").text)
         sent = {"ref": "rules/R-5N1QTC-get-before-put", "commit": "0" * 40}
-        assert page.post("/x/review/approve", data=sent, headers={"Origin": "http://localhost:8080"}).status_code == 403
+        assert (
+            page.post(
+                "/x/review/approve", data=sent, headers={"Origin": "http://localhost:8080"}
+            ).status_code
+            == 403
+        )
     assert run("admin", "pending-rules", "--count").out == "1\n"
 
 
-def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, proposal: str, tmp_path: Path) -> None:
+def test_a_site_is_the_same_in_files_read_only(
+    run: Run, knowledge: Path, proposal: str, tmp_path: Path
+) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     site = tmp_path / "public"
-    assert run("admin", "export", site, "--to", "site").out.endswith("1 lesson, 1 rule, 2 docs, 1 script\n")
+    assert run("admin", "export", site, "--to", "site").out.endswith(
+        "1 lesson, 1 rule, 2 docs, 1 script\n"
+    )
     index, entry = (site / "index.html").read_text(), (site / f"entry/{LESSON}.html").read_text()
-    assert re.search(r"Rules in force.*In force since \d+ \w+ \d{4}.*approved by <bdi>Test Person", index, re.DOTALL)
+    assert re.search(
+        r"Rules in force.*In force since \d+ \w+ \d{4}.*approved by <bdi>Test Person",
+        index,
+        re.DOTALL,
+    )
     assert f'href="entry/{LESSON}.html"' in index
     assert f'href="../entry/{DOC}.html"' in entry
     for html in (index, entry):
@@ -231,7 +279,9 @@ def test_a_site_is_the_same_in_files_read_only(run: Run, knowledge: Path, propos
 
 def page_of(pool: SessionPool) -> TestClient:
     """A browser of the page below `/x/`, in this process."""
-    return TestClient(server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080")
+    return TestClient(
+        server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080"
+    )
 
 
 def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
@@ -243,16 +293,24 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
     html = pages.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
     done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
-    assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == ["One", "Two"]
+    assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == [
+        "One",
+        "Two",
+    ]
     assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
     assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
 
 
-def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Path, pool: SessionPool) -> None:
+def test_today_has_what_failed_while_nothing_was_known(
+    host: Host, hermetic: Path, pool: SessionPool
+) -> None:
     for event in ("session_start", "make_test_failed", "git_push_failed", "git_push_failed"):
         host.hear(event)
     sessions, missing = agent_sessions.lately(hermetic / ".local/state/ai-lessons")
-    assert [(what.partition(":")[0], times) for what, times in missing] == [("git push", 2), ("make test", 1)]
+    assert [(what.partition(":")[0], times) for what, times in missing] == [
+        ("git push", 2),
+        ("make test", 1),
+    ]
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
     shown = pool.read(lambda opened: pages.sessions(opened, pages.Played())).values
@@ -261,7 +319,10 @@ def test_today_has_what_failed_while_nothing_was_known(host: Host, hermetic: Pat
     assert (name, Path(folder).name, failures) == ("claude-code", host.code.name, 3)
     learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
     assert learned.columns == ["what holds", "learned from"]
-    assert learned.rows[0] == ["An agent is shown at most 10 lessons and rules at a time.", "nothing yet: as it began"]
+    assert learned.rows[0] == [
+        "An agent is shown at most 10 lessons and rules at a time.",
+        "nothing yet: as it began",
+    ]
     parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60)
     assert pages.plainly(parameter) == (
         "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
@@ -293,7 +354,10 @@ def test_a_link_of_a_doc_leads_to_the_entry_that_it_means(link: str, leads: str 
 
 
 def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
-    files = [doc(name, source_path=f"~/manual/{path}") for name, path in (("a.md", "one/a.rst"), ("b.md", "two/b.rst"))]
+    files = [
+        doc(name, source_path=f"~/manual/{path}")
+        for name, path in (("a.md", "one/a.rst"), ("b.md", "two/b.rst"))
+    ]
     page = doc("c.md", source_url="https://example.org/2.0/guide/")
     targets = pages.LinkTargets([*files, page], lambda entry: entry.path)
     assert targets.resolve(files[0], "", "../two/b.html") == "b.md"
@@ -302,7 +366,9 @@ def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
 
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
-    html = pages.markdown("# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>")
+    html = pages.markdown(
+        "# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>"
+    )
     assert '<pre tabindex="0"><code>' in pages.markdown("```\nwhat keys can scroll\n```")
     assert "href" not in pages.markdown("[a](http://[) [b](b.md) [c](mailto:a@b.c)")
     assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
@@ -346,7 +412,11 @@ rm -f x
 """
     file = f"---\nid: X\ntitle: T\nrationale: Why.\nlinks: []\n---\n{body}"
     address = "1. One `a_b` \\* and **two** & [three](three.md)."
-    assert pages.unseen(file, body, "title: T", "rationale: Why.").split("\n") == ["id: X", "links: []", address]
+    assert pages.unseen(file, body, "title: T", "rationale: Why.").split("\n") == [
+        "id: X",
+        "links: []",
+        address,
+    ]
     hidden = f"{body}\n[x]: /eight 'nine'\n\nTen\u200b.\n\nEleven.\n"
     assert pages.unseen(hidden, hidden).split("\n") == [address, "[x]: /eight 'nine'", "Ten\u200b."]
 
@@ -381,19 +451,34 @@ def test_lines_that_look_like_headers_of_a_diff_stand_side_by_side() -> None:
 
 
 def test_how_an_entry_did_is_counted_by_month() -> None:
-    events = [("2026-01-02T10:00:00Z", "injected"), ("2026-01-03T10:00:00Z", "helpful"), ("2026-03-01", "wrong")]
-    assert pages.by_month([*events, ("2026-04-01", "edited")]) == [("2026-01", 1, 1, 0), ("2026-03", 0, 0, 1)]
+    events = [
+        ("2026-01-02T10:00:00Z", "injected"),
+        ("2026-01-03T10:00:00Z", "helpful"),
+        ("2026-03-01", "wrong"),
+    ]
+    assert pages.by_month([*events, ("2026-04-01", "edited")]) == [
+        ("2026-01", 1, 1, 0),
+        ("2026-03", 0, 0, 1),
+    ]
 
 
 def review_of(file: ProposedFile) -> dict[str, object]:
     one = NEW._replace(files=(file,), evidence=(), batch="ABCDEF", path=file.path, body=HIDING)
     values: dict[str, object] = {"waiting": [one], "batch": [one, one], "notes": ()}
-    return values | {"title": "Review", "one": one, "after": None, "text": "", "about": pages.stated(one)}
+    return values | {
+        "title": "Review",
+        "one": one,
+        "after": None,
+        "text": "",
+        "about": pages.stated(one),
+    }
 
 
 def test_a_proposal_that_moved_is_refused_and_shown_again(look: Served, git: Git) -> None:
     fields, before = forms(look.ask("/review")[1]), git(look.repo, "rev-parse", "main")
-    made = git(look.repo, "commit-tree", f"{fields['ref']}^{{tree}}", "-p", fields["ref"], "-m", "more")
+    made = git(
+        look.repo, "commit-tree", f"{fields['ref']}^{{tree}}", "-p", fields["ref"], "-m", "more"
+    )
     git(look.repo, "update-ref", f"refs/heads/{fields['ref']}", made)
     for form in ("approve", "reject", "edit"):
         sent = fields | {"text": "x-typed"}
@@ -448,11 +533,23 @@ def test_health_says_what_it_cannot_check(
     code = tmp_path / "shop"
     put_file(code / "src/pay.py", "def refund():\n    pass\n")
     subprocess.run(["git", "init", "-q"], cwd=code, check=True)
-    said = ("--title", "Refunds", "--content", "x", "--project", "shop", "--about", "src/pay.py::refund")
+    said = (
+        "--title",
+        "Refunds",
+        "--content",
+        "x",
+        "--project",
+        "shop",
+        "--about",
+        "src/pay.py::refund",
+    )
     with monkeypatch.context() as there:
         there.chdir(code)
         assert run("add", *said).code == 0
-    assert again().summary == "Cannot check: the code of shop is not here. Start this page in its folder."
+    assert (
+        again().summary
+        == "Cannot check: the code of shop is not here. Start this page in its folder."
+    )
     assert again().empty == ""
 
 
@@ -463,9 +560,13 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(
         put_file(knowledge / f"fruit/docs/1/{name}.md", f"# {name}\n\nThey grow.\n")
     values = pool.read(lambda opened: server.graph(opened, {})).values
     every = pool.read(list_entries).entries
-    names = {tag for summary in every for tag in summary.tags} | {summary.project for summary in every}
+    names = {tag for summary in every for tag in summary.tags} | {
+        summary.project for summary in every
+    }
     assert {topic.name for topic in values["topics"]} <= names
-    unlinked = {topic.name: [summary.title for summary in topic.entries] for topic in values["unlinked"]}
+    unlinked = {
+        topic.name: [summary.title for summary in topic.entries] for topic in values["unlinked"]
+    }
     assert sorted(unlinked["fruit"]) == ["Apples", "Pears"]
     assert "Linked with nothing" in pages.render("graph.html", **values)
     alone = pool.read(lambda opened: server.graph(opened, {"project": "fruit"})).values

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
     from interfaces.world import Run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium here: apt-get install chromium"
+)
 PAGES = (
     "/", "/search?q=workflow", f"/entry/{LESSON}", f"/entry/{HOSTILE}", "/review", "/graph", "/sessions", "/health",
     "/learning", "/tiers", "/about", "/entry/L-AAAAAA",
@@ -72,7 +76,11 @@ def page(context: BrowserContext, look: Served) -> Page:
 def first_is_above(page: Page, first: str, second: str) -> bool:
     """Whether one place of the page ends where the other begins, or before."""
     ends = "([a, b]) => document.querySelector(a).getBoundingClientRect().bottom"
-    return bool(page.evaluate(f"{ends} <= document.querySelector(b).getBoundingClientRect().top + 1", [first, second]))
+    return bool(
+        page.evaluate(
+            f"{ends} <= document.querySelector(b).getBoundingClientRect().top + 1", [first, second]
+        )
+    )
 
 
 def test_who_types_sees_results_and_opens_one_with_keys(page: Page) -> None:
@@ -126,12 +134,16 @@ def test_links_back_reload_and_two_tabs_work_and_nothing_is_kept_in_the_browser(
         tab.goto(site.url)
         tab.go_back()
         assert tab.url == look.address
-        other.goto(f"{look.base}/entry/jira-api%2Flessons%2Fnothing")  # the way back leads up one step, not three
+        other.goto(
+            f"{look.base}/entry/jira-api%2Flessons%2Fnothing"
+        )  # the way back leads up one step, not three
         other.click("main >> text=Review")
         assert other.url == f"{look.base}/review"
 
 
-def test_another_server_of_this_machine_learns_nothing_and_decides_nothing(page: Page, look: Served) -> None:
+def test_another_server_of_this_machine_learns_nothing_and_decides_nothing(
+    page: Page, look: Served
+) -> None:
     """It sees what a browser brings along, and sends the forms that it can think of."""
     page.goto(look.base + "/review")
     fields = {name: page.get_attribute(f"[name={name}]", "value") for name in ("ref", "commit")}
@@ -140,7 +152,9 @@ def test_another_server_of_this_machine_learns_nothing_and_decides_nothing(page:
         inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in fields.items())
         attack = f'<a href="{site.url}/seen">on</a>'
         for address in addresses:
-            attack += f'<form method="post" action="{address}">{inputs}<button>{address}</button></form>'
+            attack += (
+                f'<form method="post" action="{address}">{inputs}<button>{address}</button></form>'
+            )
         site.replies = {"/": Reply(attack.encode()), "/seen": Reply(b"seen")}
         for address in addresses:
             page.goto(site.url)
@@ -183,7 +197,10 @@ def test_back_leads_to_the_same_results(page: Page) -> None:
     page.wait_for_url("**/entry/**")
     page.go_back()
     page.wait_for_selector("#results section")
-    assert (page.input_value("#q"), page.input_value("select[name=kind]")) == ("statuses sandbox", "lesson")
+    assert (page.input_value("#q"), page.input_value("select[name=kind]")) == (
+        "statuses sandbox",
+        "lesson",
+    )
     assert "statuses" in page.locator("#results mark").all_inner_texts()
     score = page.locator("#results .why summary").first
     assert 0 < float(score.inner_text().split()[-1]) <= 1
@@ -191,7 +208,9 @@ def test_back_leads_to_the_same_results(page: Page) -> None:
     assert "standing" in page.locator("#results .why p").first.inner_text()
 
 
-def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(page: Page, look: Served) -> None:
+def test_a_hit_in_a_long_text_opens_at_its_section_with_the_words_marked(
+    page: Page, look: Served
+) -> None:
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(look.base + "/search?q=retries+of+webhooks")
@@ -229,7 +248,9 @@ def test_every_page_has_the_menu_the_search_and_nothing_beside_it(page: Page, lo
     page.wait_for_selector("#results a.entry:has-text('PUT /workflows')")
 
 
-def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(page: Page, look: Served) -> None:
+def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(
+    page: Page, look: Served
+) -> None:
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(look.base + "/review")
@@ -245,7 +266,9 @@ def test_a_decision_stands_below_who_is_told_why_and_on_what_evidence(page: Page
 
 def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
     page.goto(f"{look.base}/entry/{START}")
-    links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
+    links = {
+        link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()
+    }
     setup = f"../entry/{SETUP}"
     assert links == {
         "setup": f"{setup}#h-install-it-first", "root": setup, "here": "#h-the-end", "page": setup, "gone": None,
@@ -253,7 +276,9 @@ def test_links_inside_docs_lead_to_entries(page: Page, look: Served) -> None:
     }  # fmt: skip
     page.click("text=setup")
     page.wait_for_selector("h2#h-install-it-first:target")
-    links = {link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()}
+    links = {
+        link.inner_text(): link.get_attribute("href") for link in page.locator(".body a").all()
+    }
     assert links == {"back": f"../entry/{START}", "beside": "https://example.com/2.0/other.html"}
 
 
@@ -270,13 +295,21 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     page.fill("#text", page.input_value("#text").replace("kind: rule", "kind: nonsense"))
     page.click("text=Save as one more commit")
     page.wait_for_selector("[role=alert]:has-text('Nothing was saved')")
-    page.fill("#text", page.input_value("#text").replace("nonsense", "rule").replace("Send back", "Always send back"))
+    page.fill(
+        "#text",
+        page.input_value("#text")
+        .replace("nonsense", "rule")
+        .replace("Send back", "Always send back"),
+    )
     page.click("text=Save as one more commit")
     page.wait_for_selector(".done")
     assert "Always send back every status" in page.inner_text(".reads")
     assert first_is_above(page, ".reads", ".last")
     page.keyboard.press("a")
-    assert page.inner_text(".step[open] p") == "Agents in project jira-api that edit **/workflows/*.py are told this."
+    assert (
+        page.inner_text(".step[open] p")
+        == "Agents in project jira-api that edit **/workflows/*.py are told this."
+    )
     page.keyboard.press("Escape")
     assert page.locator(".step[open]").count() == 0
     page.keyboard.press("a")
@@ -307,7 +340,9 @@ def test_a_rule_is_approved_edited_and_rejected_by_keys(page: Page, look: Served
     log = subprocess.check_output(["git", "log", "--format=%s", "main"], cwd=look.repo, text=True)
     assert log.startswith("Reject")
     assert log.count("Approve rule") == 3  # the first one, what took it back, and the second one
-    files = subprocess.check_output(["git", "ls-tree", "-r", "--name-only", "main"], cwd=look.repo, text=True)
+    files = subprocess.check_output(
+        ["git", "ls-tree", "-r", "--name-only", "main"], cwd=look.repo, text=True
+    )
     record = next(name for name in files.splitlines() if "/rejected/" in name)
     said = subprocess.check_output(["git", "show", f"main:{record}"], cwd=look.repo, text=True)
     assert "It says nothing new." in said
@@ -375,8 +410,12 @@ def graph_of(many: int) -> str:
          "href": f"entry/{n}", "project": "x", "size": 0.6, "cluster": n // 25, "topic": f"topic {n // 25}"}
         for n in range(many)
     ]  # fmt: skip
-    pairs = [(n, n - n % 25) for n in range(many) if n % 25] + [(n, (n * 7) % many) for n in range(0, many, 11)]
-    lines = [{"source": f"{a}", "target": f"{b}", "label": "related to"} for a, b in pairs if a != b]
+    pairs = [(n, n - n % 25) for n in range(many) if n % 25] + [
+        (n, (n * 7) % many) for n in range(0, many, 11)
+    ]
+    lines = [
+        {"source": f"{a}", "target": f"{b}", "label": "related to"} for a, b in pairs if a != b
+    ]
     return json.dumps({"nodes": nodes, "lines": lines})
 
 
@@ -444,7 +483,9 @@ def test_an_entry_has_its_own_graph_and_lists_stand_in_for_it_without_javascript
     page.wait_for_selector("#graph .labels > a:has-text('Jira Workflows API')")
     assert page.locator("select[name=depth]").count() == 1
     assert "--" not in page.inner_text("body")
-    where = page.evaluate("id => document.querySelector('#graph').drawn.getElementById(id).renderedPosition()", LESSON)
+    where = page.evaluate(
+        "id => document.querySelector('#graph').drawn.getElementById(id).renderedPosition()", LESSON
+    )
     page.locator("#graph").click(position={"x": where["x"], "y": where["y"]})
     page.wait_for_url(f"**/entry/{LESSON}")  # a node leads to its entry
     plain.goto(look.base + "/graph?kind=lesson")
@@ -464,7 +505,9 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
     with serving() as site:
         for file in (tmp_path / "site").rglob("*.*"):
             kind = kinds.get(file.suffix, "text/html; charset=utf-8")
-            site.replies[f"/{file.relative_to(tmp_path / 'site').as_posix()}"] = Reply(file.read_bytes(), kind)
+            site.replies[f"/{file.relative_to(tmp_path / 'site').as_posix()}"] = Reply(
+                file.read_bytes(), kind
+            )
         page = context.new_page()
         for address in (f"{site.url}/index.html", (tmp_path / "site/index.html").as_uri()):
             page.goto(address)
@@ -473,7 +516,10 @@ def test_the_search_of_a_site_of_files_leads_to_an_entry(
             page.click("#results a")
             assert "PUT /workflows replaces" in page.inner_text("h1")
             page.wait_for_load_state()  # with its style sheet
-            assert page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight") == "600"
+            assert (
+                page.evaluate("getComputedStyle(document.querySelector('.kind')).fontWeight")
+                == "600"
+            )
             page.goto(page.url.replace(LESSON, START))
             page.click(".body a:has-text('setup')")
             page.wait_for_selector("h2#h-install-it-first:target")
@@ -501,13 +547,17 @@ AXE = Path(__file__).parents[2] / ".venv-axe/node_modules/axe-core/axe.min.js"
 def test_pages_are_dark_or_light_and_nothing_serious_is_in_the_way_of_anybody(
     browser: Browser, look: Served, width: int, scheme: Literal["dark", "light"]
 ) -> None:
-    rules = {} if scheme == "light" else {"runOnly": {"type": "rule", "values": ["color-contrast"]}}  # all that changes
+    rules = (
+        {} if scheme == "light" else {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+    )  # all that changes
     view = {"width": width, "height": 900}
     with opened(browser, viewport=view, color_scheme=scheme, bypass_csp=True) as context:
         page = context.new_page()
         page.goto(look.address)
         page.wait_for_url(look.base + "/")
-        bright = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128")
+        bright = page.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128"
+        )
         assert bright == (scheme == "light")
         if not AXE.exists():
             pytest.skip("axe-core is not here: npm install --prefix .venv-axe axe-core")

@@ -58,7 +58,14 @@ def opened(uri: str, text: str = "SELECT 1;\n") -> dict[str, Any]:
 def sql(knowledge: Path, run: Run) -> str:
     """The address of a file that a rule in force and a lesson are about."""
     put_file(knowledge / "shop/lessons/transactions.md", LESSON.encode())
-    rule = ["--title", "Quote every value", "--rationale", "Names hold quotes", "--applies-to", "*.sql"]
+    rule = [
+        "--title",
+        "Quote every value",
+        "--rationale",
+        "Names hold quotes",
+        "--applies-to",
+        "*.sql",
+    ]
     done = run("contribute", "suggest-rule", *rule, "--json")
     assert run("admin", "approve-rule", done.json["handle"], "--yes").code == 0
     return (knowledge.parent / "code space/a b.sql").as_uri()
@@ -76,7 +83,11 @@ def talk(*messages: Any, raw: bytes = b"") -> tuple[int, list[Any]]:
 
 def test_an_editor_shows_the_rules_and_lessons_about_the_file_that_is_open(sql: str) -> None:
     messages = [
-        {"id": 1, "method": "initialize", "params": {"capabilities": {}, "processId": None, "rootUri": None}},
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {"capabilities": {}, "processId": None, "rootUri": None},
+        },
         {"method": "initialized", "params": {}},
         opened(sql),
         hover(sql),
@@ -84,7 +95,9 @@ def test_an_editor_shows_the_rules_and_lessons_about_the_file_that_is_open(sql: 
         {"id": 3, "method": "shutdown"},
         {"method": "exit"},
     ]
-    done = subprocess.run(PROGRAM, input=framed(*messages), env=environment(), capture_output=True, check=False)
+    done = subprocess.run(
+        PROGRAM, input=framed(*messages), env=environment(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     started, shown, hovered, cleared, ended = answers(done.stdout)
     assert started["result"]["capabilities"]["hoverProvider"] is True
@@ -101,15 +114,30 @@ def test_an_editor_shows_the_rules_and_lessons_about_the_file_that_is_open(sql: 
 
 def test_a_file_that_nothing_is_about_and_what_is_no_file_get_nothing(sql: str) -> None:
     other = sql.replace(".sql", ".txt")
-    _, found = talk(opened(other), hover(other), opened("untitled:1"), hover("untitled:1", number=3))
-    assert [one.get("result", one.get("params", {}).get("diagnostics")) for one in found] == [[], None, [], None]
+    _, found = talk(
+        opened(other), hover(other), opened("untitled:1"), hover("untitled:1", number=3)
+    )
+    assert [one.get("result", one.get("params", {}).get("diagnostics")) for one in found] == [
+        [],
+        None,
+        [],
+        None,
+    ]
 
 
-def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(knowledge: Path) -> None:
-    raw = b"Content-Length: 3\r\n\r\n{,}" + framed({"id": 7, "method": "textDocument/rename", "params": {}})
+def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(
+    knowledge: Path,
+) -> None:
+    raw = b"Content-Length: 3\r\n\r\n{,}" + framed(
+        {"id": 7, "method": "textDocument/rename", "params": {}}
+    )
     code, found = talk({"id": 8, "method": "shutdown"}, {"method": "exit"}, raw=raw)
     assert code == 0
-    assert [(one["id"], one.get("error", {}).get("code")) for one in found] == [(None, -32700), (7, -32601), (8, None)]
+    assert [(one["id"], one.get("error", {}).get("code")) for one in found] == [
+        (None, -32700),
+        (7, -32601),
+        (8, None),
+    ]
     malformed = {"id": 1, "method": "textDocument/hover", "params": {}}
     _, (bug,) = talk(malformed)
     assert bug["error"]["message"] == "a bug in ai-lessons (KeyError)"
@@ -117,7 +145,9 @@ def test_what_is_no_message_or_no_method_is_answered_and_the_server_goes_on(know
         assert talk(raw=gone) == (1, []), "an editor that is gone ends it"
 
 
-def test_without_a_repository_the_editor_is_told_in_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_repository_the_editor_is_told_in_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AI_LESSONS_REPO", str(tmp_path / "none"))
     _, found = talk(opened((tmp_path / "a.sql").as_uri()), hover((tmp_path / "a.sql").as_uri()))
     assert [one.get("method") for one in found] == ["window/logMessage", "window/logMessage", None]
@@ -141,7 +171,15 @@ def vat(net):
 def forbids_print(run: Run, *more: str) -> str:
     """A rule in force that looks for `print`; its handle."""
     check = "{files: '**/*.py', regex: 'print\\(', bad: 'print(1)', good: 'log(1)'}"
-    rule = ["--title", "Log, do not print", "--rationale", "Prints are lost", "--check", check, *more]
+    rule = [
+        "--title",
+        "Log, do not print",
+        "--rationale",
+        "Prints are lost",
+        "--check",
+        check,
+        *more,
+    ]
     handle = str(run("contribute", "suggest-rule", *rule, "--json").json["handle"])
     assert run("admin", "approve-rule", handle, "--yes").code == 0
     return handle
@@ -163,19 +201,32 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
     begin = {"id": 1, "method": "initialize", "params": {"rootUri": code.as_uri()}}
     changed = CODE.replace("sum(rows)", "sum(rows) // 1")
     put_file(code / "shop/cart.py", changed.encode())
-    save = {"method": "textDocument/didSave", "params": {"textDocument": {"uri": uri}, "text": changed}}
+    save = {
+        "method": "textDocument/didSave",
+        "params": {"textDocument": {"uri": uri}, "text": changed},
+    }
     here = {"start": {"line": 5, "character": 0}, "end": {"line": 5, "character": 0}}
     asked = {"textDocument": {"uri": uri}, "range": here, "context": {"diagnostics": []}}
     offer = {"id": 5, "method": "textDocument/codeAction", "params": asked}
     asks = (hover(uri, 5), hover(uri, 3), offer)
     _, (_, shown, again, at_print, at_symbol, offered) = talk(begin, opened(uri, CODE), save, *asks)
     places = {
-        one["message"].partition(" (")[0]: [*one["range"]["start"].values(), *one["range"]["end"].values()]
+        one["message"].partition(" (")[0]: [
+            *one["range"]["start"].values(),
+            *one["range"]["end"].values(),
+        ]
         for one in shown["params"]["diagnostics"]
     }
     assert places["Log, do not print: Prints are lost"] == [4, 4, 5, 13], "the whole statement"
-    totals = [one for one in again["params"]["diagnostics"] if one["message"].startswith("Totals are in cents (about ")]
-    assert [(one["range"]["start"]["line"], "changed" in one["message"]) for one in totals] == [(3, True), (9, False)]
+    totals = [
+        one
+        for one in again["params"]["diagnostics"]
+        if one["message"].startswith("Totals are in cents (about ")
+    ]
+    assert [(one["range"]["start"]["line"], "changed" in one["message"]) for one in totals] == [
+        (3, True),
+        (9, False),
+    ]
     assert "Prints are lost" in at_print["result"]["contents"]["value"]
     assert "Totals are in cents" in at_symbol["result"]["contents"]["value"]
     (action,) = offered["result"]
@@ -191,7 +242,11 @@ def test_what_breaks_a_check_and_what_is_about_a_symbol_stand_at_their_lines(
 
 def begun(window: Path, *names: str) -> dict[str, Any]:
     folders = [{"uri": (window / name).as_uri(), "name": name} for name in names]
-    return {"id": 1, "method": "initialize", "params": {"rootUri": folders[0]["uri"], "workspaceFolders": folders}}
+    return {
+        "id": 1,
+        "method": "initialize",
+        "params": {"rootUri": folders[0]["uri"], "workspaceFolders": folders},
+    }
 
 
 def test_a_file_is_looked_at_in_the_folder_that_holds_it_however_both_are_called_and_whenever_it_comes(
@@ -212,8 +267,12 @@ def test_a_file_is_looked_at_in_the_folder_that_holds_it_however_both_are_called
     ):
         uri = (hermetic / name / "cart.py").as_uri()
         _, (greeting, shown) = talk(begun(hermetic, *folders), opened(uri, CODE))
-        assert greeting["result"]["capabilities"]["workspace"]["workspaceFolders"]["supported"] is True
-        assert [one["message"].partition(":")[0] for one in shown["params"]["diagnostics"]] == ["Log, do not print"]
+        assert (
+            greeting["result"]["capabilities"]["workspace"]["workspaceFolders"]["supported"] is True
+        )
+        assert [one["message"].partition(":")[0] for one in shown["params"]["diagnostics"]] == [
+            "Log, do not print"
+        ]
         assert shown["params"]["uri"] == uri, "as the editor calls it"
     till = {"uri": (hermetic / "till").as_uri(), "name": "till"}
     changes = [

@@ -34,6 +34,8 @@ def test_three_hundred_lessons_of_ten_processes_are_all_kept(knowledge: Path, gi
     assert refused == []
     save = [sys.executable, "-m", "ai_lessons", "--repo", str(knowledge), "admin", "save"]
     subprocess.run(save, env=environment(), check=True)
-    kept = git(knowledge, "grep", "-hE", "^title: .?swarm ", "HEAD", "--", "swarm/lessons").splitlines()
+    kept = git(
+        knowledge, "grep", "-hE", "^title: .?swarm ", "HEAD", "--", "swarm/lessons"
+    ).splitlines()
     assert len(set(kept)) == PROCESSES * EACH
     assert git(knowledge, "fsck", "--strict") == ""

@@ -62,12 +62,19 @@ def test_a_rule_that_is_not_known_to_be_approved_does_not_look_approved() -> Non
         in_force=True, approved_by="Ann\x1b <a@x>", approved_at="2026-11-22T00:00:00Z", suggested_by="",
         commit="c", evidence=2, how="merge",
     )  # fmt: skip
-    assert interfaces_text.origin(rule, {rule.id: given_})[0] == r"approved by Ann\x1b <a@x> on 2026-11-22"
+    assert (
+        interfaces_text.origin(rule, {rule.id: given_})[0]
+        == r"approved by Ann\x1b <a@x> on 2026-11-22"
+    )
     assert "<<< content of" in agent_text.shown(Shown(rule, "Do it.", "", {}), BARE)
-    assert "<<< rule in force from" in agent_text.shown(Shown(rule, "Do it.", "", {}, approval=given_), BARE)
+    assert "<<< rule in force from" in agent_text.shown(
+        Shown(rule, "Do it.", "", {}, approval=given_), BARE
+    )
 
 
-def test_a_long_text_is_cut_and_one_with_sections_is_told_by_its_beginning_and_its_outline() -> None:
+def test_a_long_text_is_cut_and_one_with_sections_is_told_by_its_beginning_and_its_outline() -> (
+    None
+):
     shown = Shown(ENTRY, "x" * (agent_text.LONGEST + 5), "", {})
     assert "… 5 more characters" in agent_text.shown(shown, BARE)
     assert "… 5 more characters" in agent_text.data(shown, READS, "/r")["text"]
@@ -96,13 +103,25 @@ def test_data_is_as_harmless_as_text() -> None:
 
 
 def test_the_prompts_carry_the_protocol_and_name_only_tools_that_are_served() -> None:
-    before, after = server.before_task("Fix\nit", 'p"'), server.after_task("Fix\nit", "three attempts")
-    said = " ".join((server.INSTRUCTIONS, before, after)).replace("(", " ").replace(",", " ").split()
+    before, after = (
+        server.before_task("Fix\nit", 'p"'),
+        server.after_task("Fix\nit", "three attempts"),
+    )
+    said = (
+        " ".join((server.INSTRUCTIONS, before, after)).replace("(", " ").replace(",", " ").split()
+    )
     named = {word.strip(".:)") for word in said if "_" in word and "=" not in word}
     assert named <= {*DEFAULT, "applies_to", "resource_id=…", "after_task"}
     assert "> Fix\n> it" in before
     assert 'context(query="Fix it"' in before
-    for owed in ("add_lesson", '"proves"', "suggest_rule", "[UNSOLVED]", "record_outcome", "> three attempts"):
+    for owed in (
+        "add_lesson",
+        '"proves"',
+        "suggest_rule",
+        "[UNSOLVED]",
+        "record_outcome",
+        "> three attempts",
+    ):
         assert owed in after
 
 
@@ -128,7 +147,11 @@ def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
 # --- the first answers of the MCP server, which a later start gives before it loads the SDK ---
 
 
-INITIALIZE = {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}}}
+INITIALIZE = {
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}},
+}
 READY = {"method": "notifications/initialized"}
 LIST = {"id": "two", "method": "tools/list", "params": {"_meta": {"progressToken": 1}}}
 CALL = {"id": 3, "method": "tools/call", "params": {"name": "search"}}
@@ -153,7 +176,9 @@ def file(tmp_path: Path) -> Path:
     return place
 
 
-def talk(first: FirstAnswers, *messages: Any, more: bytes = b"", gone: bool = True) -> tuple[bool, list[Any]]:
+def talk(
+    first: FirstAnswers, *messages: Any, more: bytes = b"", gone: bool = True
+) -> tuple[bool, list[Any]]:
     """Whether the client counts as gone, and what it has got."""
     (receive, client), (got, send) = os.pipe(), os.pipe()
     os.write(client, "".join(map(row, messages)).encode() + more)
@@ -176,7 +201,9 @@ def test_a_client_that_asks_for_the_tools_and_goes_is_answered_without_the_sdk(f
     ]  # fmt: skip
 
 
-def test_any_other_beginning_is_for_the_sdk_and_what_another_program_kept_or_broke_is_not_said(file: Path) -> None:
+def test_any_other_beginning_is_for_the_sdk_and_what_another_program_kept_or_broke_is_not_said(
+    file: Path,
+) -> None:
     for message in (
         INITIALIZE | {"params": {"protocolVersion": "2024-11-05"}},
         {"id": 1, "method": "tools/list"},  # the protocol of 2026-07-28 has no handshake
@@ -207,15 +234,23 @@ echo "came"
 WORDS = [f"zqa{letter}x" for letter in "abcdef"]
 
 
-def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, tmp_path: Path) -> None:
+def test_calls_beside_each_other_are_answered_right(
+    knowledge: Path, run: Run, tmp_path: Path
+) -> None:
     assert run("admin", "trust-script", SCRIPT).code == 0
 
     def calls(n: int) -> None:
         hits = agent.call("search", query="workflow statuses", type="lesson")["lessons"]
         assert LESSON in {hit["id"] for hit in hits}
         made = agent.call("add_lesson", title=f"The {WORDS[n]} of {n}", content="C")["handle"]
-        assert agent.call("get_resource", resource_id=(DOC, LESSON)[n % 2])["id"] == (DOC, LESSON)[n % 2]
-        assert agent.call("run_script", resource_id=SCRIPT, args=[str(n)])["stdout"] == f"workflow {n}\n"
+        assert (
+            agent.call("get_resource", resource_id=(DOC, LESSON)[n % 2])["id"]
+            == (DOC, LESSON)[n % 2]
+        )
+        assert (
+            agent.call("run_script", resource_id=SCRIPT, args=[str(n)])["stdout"]
+            == f"workflow {n}\n"
+        )
         assert [hit["handle"] for hit in agent.call("search", query=WORDS[n])["lessons"]] == [made]
 
     with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(6) as threads:
@@ -223,11 +258,16 @@ def test_calls_beside_each_other_are_answered_right(knowledge: Path, run: Run, t
 
 
 def test_a_script_that_runs_keeps_nobody_waiting(knowledge: Path, tmp_path: Path) -> None:
-    waiting = put_program(knowledge.parent / "waiting.sh", WAITING)  # it ends when the file that it is told of is there
+    waiting = put_program(
+        knowledge.parent / "waiting.sh", WAITING
+    )  # it ends when the file that it is told of is there
     with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(8) as threads:
         added = agent.call("add_resource", type="script", path=str(waiting))["written"][0]["id"]
         come = tmp_path / "come"
-        running = [threads.submit(agent.call, "run_script", resource_id=added, args=[str(come)]) for _ in range(4)]
+        running = [
+            threads.submit(agent.call, "run_script", resource_id=added, args=[str(come)])
+            for _ in range(4)
+        ]
         assert agent.call("search", query="workflow")["lessons"]
         assert agent.call("add_lesson", title="Meanwhile", content="C")["commit"]
         assert agent.call("get_resource", resource_id=DOC)["id"] == DOC

@@ -56,7 +56,9 @@ class Served(NamedTuple):
 
 @contextmanager
 def serving(*args: str) -> Iterator[Served]:
-    process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(
+        [*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment()
+    )
     with process:
         try:
             assert process.stderr
@@ -97,12 +99,16 @@ def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
     """A server that all tests may ask who write nothing, started in the world of the first of them."""
     stack, servers = kept
     if not servers:
-        servers.append(stack.enter_context(serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only")))
+        servers.append(
+            stack.enter_context(serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only"))
+        )
         (knowledge.parent / "outside.md").write_text("# Notes\n\nthe-hidden-word\n")
     return servers[0]
 
 
-def test_two_clients_work_at_once_with_files_from_below_the_root_until_ctrl_c(knowledge: Path, tmp_path: Path) -> None:
+def test_two_clients_work_at_once_with_files_from_below_the_root_until_ctrl_c(
+    knowledge: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "callers"
     put_file(folder / "guide.md", "# Guide\n\nText.\n")
     (tmp_path / "diary.md").write_text("# Diary\n\nMine.\n")
@@ -110,11 +116,24 @@ def test_two_clients_work_at_once_with_files_from_below_the_root_until_ctrl_c(kn
     with serving("--http", "127.0.0.1:0", "--root", str(folder)) as served:
         with connected(served.url) as one, connected(served.url, mode="legacy") as other:
             made = one.call("add_lesson", title="Quagga", content="C")
-            assert [hit["id"] for hit in other.call("search", query="quagga")["lessons"]] == [made["id"]]
-            assert other.call("record_outcome", id=made["id"], outcome="helpful")["usage"]["times_helpful"] == 1
+            assert [hit["id"] for hit in other.call("search", query="quagga")["lessons"]] == [
+                made["id"]
+            ]
+            assert (
+                other.call("record_outcome", id=made["id"], outcome="helpful")["usage"][
+                    "times_helpful"
+                ]
+                == 1
+            )
             prompt = one.ask(one.client.get_prompt, "after_task", {"task": "t"})
             assert "[UNSOLVED]" in prompt.messages[0].content.text
-            for outside in ("diary.md", "callers/link.md", "callers/../diary.md", "*.md", "nothing.md"):
+            for outside in (
+                "diary.md",
+                "callers/link.md",
+                "callers/../diary.md",
+                "*.md",
+                "nothing.md",
+            ):
                 refusal = one.fails("add_resource", type="doc", path=str(tmp_path / outside))
                 assert "is not below" in refusal, outside
             assert one.call("add_resource", type="doc", path=str(folder / "guide.md"))["written"]
@@ -128,7 +147,11 @@ def test_only_names_of_this_server_are_answered(open_: Served) -> None:
     assert open_.ask(Host=f"evil.example:{open_.port}") == 421
     assert open_.ask(Origin="http://evil.example") == 403
     assert open_.ask(Origin="null") == 403
-    for ours in (f"http://127.0.0.1:{open_.port}", f"http://localhost:{open_.port}", f"http://[::1]:{open_.port}"):
+    for ours in (
+        f"http://127.0.0.1:{open_.port}",
+        f"http://localhost:{open_.port}",
+        f"http://[::1]:{open_.port}",
+    ):
         assert open_.ask(Origin=ours) not in {401, 403, 421}
     for origin in ("http://localhost:{other}", "https://localhost:{port}", "http://localhost", "file://",
                    "http://localhost:{port}.evil.example", "http://127.0.0.1:{other}"):  # fmt: skip
@@ -152,7 +175,9 @@ def test_what_is_too_large_or_no_request_does_not_end_it(open_: Served) -> None:
     assert open_.post(b"no JSON", {}) == 400
     assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400
     call = {"name": "search", "arguments": {"query": "\ud800"}}  # half a character
-    broken = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    broken = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    ).encode()
     assert open_.post(broken, {}) == 400
     with connected(open_.url) as agent:
         assert agent.tools()
@@ -164,9 +189,19 @@ def test_with_a_token_nobody_else_is_answered_and_it_is_never_added_under_whatev
     (tmp_path / "hard.md").hardlink_to(token_file)
     (tmp_path / "soft.md").symlink_to(token_file)
     (tmp_path / "copy.md").write_text(f"# Notes\n\nIt is {TOKEN}.\n")
-    with serving("--http", "0.0.0.0:0", "--token-file", str(token_file), "--allow-host", "known.example") as served:
+    with serving(
+        "--http", "0.0.0.0:0", "--token-file", str(token_file), "--allow-host", "known.example"
+    ) as served:
         assert served.ask() == 401
-        for wrong in ("", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"):
+        for wrong in (
+            "",
+            "Bearer",
+            f"Bearer {TOKEN}x",
+            f"Bearer {TOKEN[:-1]}",
+            f"Basic {TOKEN}",
+            TOKEN,
+            "Bearer \xe9",
+        ):
             assert served.ask(Authorization=wrong) == 401
         right = f"Bearer {TOKEN}"
         assert served.ask(Authorization=right, Host="known.example") not in {401, 403, 421}
@@ -174,7 +209,11 @@ def test_with_a_token_nobody_else_is_answered_and_it_is_never_added_under_whatev
         assert served.ask(Authorization=right, Origin="https://evil.example") == 403
         here = served._replace(url=served.url.replace("0.0.0.0", "127.0.0.1"))  # noqa: S104
         assert from_page(here, "http://localhost:{other}") == 401
-        assert from_page(here, "http://localhost:{other}", Authorization=right) not in {401, 403, 421}  # a tunnel
+        assert from_page(here, "http://localhost:{other}", Authorization=right) not in {
+            401,
+            403,
+            421,
+        }  # a tunnel
         with connected(with_header(here.url, right)) as agent:
             assert agent.call("search", query="workflow")["lessons"]
             for name in ("token", "hard.md", "soft.md", "copy.md"):
@@ -189,9 +228,16 @@ def test_over_http_no_id_and_no_path_leads_out_of_the_repository(open_: Served) 
             assert "no entry" in agent.fails("get_resource", resource_id=name)
             with pytest.raises(MCPError, match=r"no entry|Unknown resource"):
                 agent.ask(agent.client.read_resource, f"lessons://entry/{quote(name, safe='')}")
-    for path in ("/mcp/../../etc/passwd", "/..%2f..%2fetc/passwd", "/static/../outside.md", "//etc/passwd"):
+    for path in (
+        "/mcp/../../etc/passwd",
+        "/..%2f..%2fetc/passwd",
+        "/static/../outside.md",
+        "//etc/passwd",
+    ):
         with socket.create_connection((open_.host, open_.port), timeout=PATIENCE) as line:
-            line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            line.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
             assert b" 404 " in line.makefile("rb").readline()
 
 
@@ -238,7 +284,13 @@ def test_a_server_that_only_reads_offers_no_tool_that_writes(open_: Served) -> N
     with connected(open_.url) as agent:
         offered = agent.tools()
         assert {"search", "get", "context", "list_pending"} <= set(offered)
-        assert not {"add_lesson", "add_resource", "run_script", "suggest_rule", "refresh_resource"} & set(offered)
+        assert not {
+            "add_lesson",
+            "add_resource",
+            "run_script",
+            "suggest_rule",
+            "refresh_resource",
+        } & set(offered)
         assert "add_lesson" in agent.fails("add_lesson", title="T", content="C")
 
 

@@ -46,9 +46,17 @@ def agent(outside: Path, tmp_path: Path) -> Iterator[Agent]:
         yield agent
 
 
-def test_no_name_and_no_address_leads_out_of_the_repository(agent: Agent, outside: Path, knowledge: Path) -> None:
-    for name in (one.replace("{outside}", str(outside)).replace("{repo}", str(knowledge)) for one in NAMES):
-        for tool, argument in (("get_resource", "resource_id"), ("related", "id"), ("run_script", "resource_id")):
+def test_no_name_and_no_address_leads_out_of_the_repository(
+    agent: Agent, outside: Path, knowledge: Path
+) -> None:
+    for name in (
+        one.replace("{outside}", str(outside)).replace("{repo}", str(knowledge)) for one in NAMES
+    ):
+        for tool, argument in (
+            ("get_resource", "resource_id"),
+            ("related", "id"),
+            ("run_script", "resource_id"),
+        ):
             done = agent.result(tool, **{argument: name})
             said = text(done)
             assert done.is_error, (tool, name)
@@ -61,15 +69,22 @@ def test_no_name_and_no_address_leads_out_of_the_repository(agent: Agent, outsid
     ):  # fmt: skip
         with pytest.raises(MCPError) as refused:
             agent.ask(agent.client.read_resource, f"lessons://{address}")
-        assert (SECRET in str(refused.value), "a bug in" in str(refused.value)) == (False, False), address
+        assert (SECRET in str(refused.value), "a bug in" in str(refused.value)) == (False, False), (
+            address
+        )
 
 
-def test_an_entry_that_turns_into_a_link_is_not_followed(agent: Agent, outside: Path, knowledge: Path) -> None:
+def test_an_entry_that_turns_into_a_link_is_not_followed(
+    agent: Agent, outside: Path, knowledge: Path
+) -> None:
     path = next(iter(FILES))
     assert "Seen on the sandbox" in agent.reads("get_resource", resource_id="L-8F3K2A")
     (knowledge / path).unlink()
     (knowledge / path).symlink_to(outside)
-    for tool, arguments in (("get_resource", {"resource_id": "L-8F3K2A"}), ("get_resource", {"resource_id": path})):
+    for tool, arguments in (
+        ("get_resource", {"resource_id": "L-8F3K2A"}),
+        ("get_resource", {"resource_id": path}),
+    ):
         assert SECRET not in agent.fails(tool, **arguments)
     assert agent.call("search", query=SECRET)["lessons"] == []
 
@@ -80,7 +95,10 @@ def test_nothing_is_written_outside_the_repository(agent: Agent, knowledge: Path
         assert "project" in agent.fails("add_lesson", title="T", content="C", project=project)
         said = agent.fails("suggest_rule", title="T", rationale="R", content="C", project=project)
         assert "a bug in" not in said
-        assert (sorted(knowledge.parent.iterdir()), git(knowledge, "status", "--porcelain")) == before
+        assert (
+            sorted(knowledge.parent.iterdir()),
+            git(knowledge, "status", "--porcelain"),
+        ) == before
 
 
 def test_context_of_odd_places_is_answered_and_a_source_below_the_home_of_nobody_is_named(
@@ -90,7 +108,10 @@ def test_context_of_odd_places_is_answered_and_a_source_below_the_home_of_nobody
     assert SECRET not in json.dumps(agent.call("context", project="../..", paths=places))
     doc = knowledge / "jira-api/docs/v3/workflows-api.md"
     for odd in ("~nobody-of-this-name/x.md", '"a\\0b"'):
-        lines = [f"source_path: {odd}" if "source_path" in one else one for one in doc.read_text().splitlines()]
+        lines = [
+            f"source_path: {odd}" if "source_path" in one else one
+            for one in doc.read_text().splitlines()
+        ]
         doc.write_text("\n".join(lines))
         said = text(agent.result("refresh_resource", resource_id="D-4T7QZM"))
         assert "a bug in" not in said, said

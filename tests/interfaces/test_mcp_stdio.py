@@ -43,7 +43,9 @@ main()
 
 
 def message(number: int | None, method: str, **params: Any) -> str:
-    row = {"jsonrpc": "2.0", "method": method, "params": params} | ({} if number is None else {"id": number})
+    row = {"jsonrpc": "2.0", "method": method, "params": params} | (
+        {} if number is None else {"id": number}
+    )
     return json.dumps(row) + "\n"
 
 
@@ -86,7 +88,9 @@ class Peer:
 
     def greet(self) -> dict[str, Any]:
         client = {"name": "tester", "version": "1"}
-        hello = self.send("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        hello = self.send(
+            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client
+        )
         said = self.answer(hello)
         self.send("notifications/initialized", asks=False)
         return said
@@ -132,11 +136,19 @@ def test_the_official_client_finds_everything(knowledge: Path, transcript: Path)
         prompts = {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         assert prompts == {"before_task", "after_task", "harvest"}
         templates = agent.ask(agent.client.list_resource_templates).resource_templates
-        assert {one.uri_template for one in templates} == {"lessons://entry/{id}", "lessons://context/{project}", SKILL}
+        assert {one.uri_template for one in templates} == {
+            "lessons://entry/{id}",
+            "lessons://context/{project}",
+            SKILL,
+        }
         entry = agent.ask(agent.client.read_resource, f"lessons://entry/{LESSON}").contents[0].text
         assert "two statuses were gone" in entry
         (drafts,) = agent.ask(agent.client.get_prompt, "harvest").messages
-        for part in ("Only what the user says yes to", "`git push`: fatal: The current", "git push -u origin HEAD"):
+        for part in (
+            "Only what the user says yes to",
+            "`git push`: fatal: The current",
+            "git push -u origin HEAD",
+        ):
             assert part in drafts.content.text
         (nothing,) = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages
         assert "Nothing to propose" in nothing.content.text
@@ -149,24 +161,39 @@ class Asked(Request[dict[str, Any], str]):
 def test_rules_in_force_are_skills_whose_files_are_the_approved_ones_byte_by_byte(
     knowledge: Path, run: Run, approved: str, tmp_path: Path
 ) -> None:
-    (stated,) = [one for one in run("recall", "list", "--type", "rule", "--json").json if one["handle"] == approved]
+    (stated,) = [
+        one
+        for one in run("recall", "list", "--type", "rule", "--json").json
+        if one["handle"] == approved
+    ]
     file = knowledge / stated["path"]
     bytes_approved = file.read_bytes()
     file.write_text("---\nkind: rule\n---\nSomething else\n")  # an edit that nobody approved
     with inside(tmp_path / "log") as agent:
 
         def ask(method: str, **params: str) -> Any:
-            return agent.ask(agent.client.session.send_request, Asked(method=method, params=params), TypeAdapter(dict))
+            return agent.ask(
+                agent.client.session.send_request,
+                Asked(method=method, params=params),
+                TypeAdapter(dict),
+            )
 
         listed = ask("skills/list")
         assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
-        (skill,) = [one for one in listed["skills"] if any(approved in each["uri"] for each in one["resources"])]
+        (skill,) = [
+            one
+            for one in listed["skills"]
+            if any(approved in each["uri"] for each in one["resources"])
+        ]
         assert skill["uri"] == f"skill://{skill['frontmatter']['name']}/SKILL.md"
         assert stated["title"] in skill["frontmatter"]["description"]
         assert ask("skills/get", uri=skill["uri"])["skill"] == skill
         for resource in skill["resources"]:
             data = agent.ask(agent.client.read_resource, resource["uri"]).contents[0].text.encode()
-            assert (resource["size"], resource["digest"]) == (len(data), f"sha256:{sha256(data).hexdigest()}")
+            assert (resource["size"], resource["digest"]) == (
+                len(data),
+                f"sha256:{sha256(data).hexdigest()}",
+            )
             assert approved not in resource["uri"] or data == bytes_approved
         with pytest.raises(MCPError, match="no skill is at"):
             ask("skills/get", uri="skill://other/SKILL.md")
@@ -183,7 +210,9 @@ def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_
         done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
         assert done["isError"] is False
         # a script cannot disturb the protocol, and lines that are no messages do not end it
-        done = peer.answer(peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}']))["result"]
+        done = peer.answer(
+            peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}'])
+        )["result"]
         assert done["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
         peer.write("this is no JSON\n\n[1]\n")
         assert peer.answer(peer.send("ping"))["result"] == {}
@@ -205,7 +234,9 @@ def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_
     assert log.stat().st_mode & 0o077 == 0  # it is for the user alone
 
 
-def test_nothing_but_the_protocol_is_on_stdout_of_the_command_of_the_command_line_too(knowledge: Path) -> None:
+def test_nothing_but_the_protocol_is_on_stdout_of_the_command_of_the_command_line_too(
+    knowledge: Path,
+) -> None:
     with served("admin", "mcp", "--tools", "all", code=NOISY) as peer:
         peer.greet()
         assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > 10
@@ -239,8 +270,12 @@ def test_a_line_that_is_no_message_is_answered_with_an_error_and_a_broken_text_a
             assert (answer["id"], answer["error"]["code"]) == (number, code), text[:80]
             assert peer.answer(peer.send("ping"))["result"] == {}
         # half of a surrogate pair in a text
-        assert "[L-8F3K2A]" in str(peer.answer(peer.call("search", query="workflow \ud83d statuses")))
-        done = peer.answer(peer.call("add_lesson", title="Half \udc4d of an emoji", content="Whole: \ud83d\udc4d."))
+        assert "[L-8F3K2A]" in str(
+            peer.answer(peer.call("search", query="workflow \ud83d statuses"))
+        )
+        done = peer.answer(
+            peer.call("add_lesson", title="Half \udc4d of an emoji", content="Whole: \ud83d\udc4d.")
+        )
         assert done["result"]["isError"] is False
         assert ended(peer) == 0
     for part in ("Half \ufffd of an emoji", "Whole: \U0001f44d.", "Agent: mine"):
@@ -259,7 +294,9 @@ def test_a_server_whose_program_was_upgraded_says_restart(knowledge: Path, tmp_p
         assert done["isError"] is True
         assert "restart this server" in done["content"][0]["text"]
         shutil.rmtree(site)
-        assert "restart this server" in str(peer.answer(peer.call("add_lesson", title="T", content="C")))
+        assert "restart this server" in str(
+            peer.answer(peer.call("add_lesson", title="T", content="C"))
+        )
 
 
 def test_a_server_sees_the_tiers_that_are_there_at_each_call(
@@ -288,10 +325,14 @@ def test_a_server_sees_the_tiers_that_are_there_at_each_call(
         git(shop, "add", ".ai")
         git(shop, "commit", "-q", "-m", "lesson")
         git(shop, "switch", "-q", "main")
-        assert "Everywhere" in str(peer.answer(peer.call("search", query="everywhere"))["result"]["content"])
+        assert "Everywhere" in str(
+            peer.answer(peer.call("search", query="everywhere"))["result"]["content"]
+        )
         assert str(user) in add("In no project")
         git(shop, "switch", "-q", "knowledge")
-        assert "In the project" in str(peer.answer(peer.call("search", query="project"))["result"]["content"])
+        assert "In the project" in str(
+            peer.answer(peer.call("search", query="project"))["result"]["content"]
+        )
         monkeypatch.chdir(hermetic)
         shutil.rmtree(shop)
         assert str(user) in add("After the project was removed")
@@ -310,7 +351,9 @@ def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another
         assert noted["progress"] < noted["total"]
         peer.send("notifications/cancelled", asks=False, requestId=number)
         found = peer.answer(peer.call("search_resources", query="Page 7"))["result"]
-        assert not [doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")]
+        assert not [
+            doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")
+        ]
         written = peer.answer(peer.call("add_lesson", title="After", content="C"))
         assert written["result"]["isError"] is False
         assert not [came for came in peer.came if came.get("id") == number]
@@ -323,7 +366,11 @@ def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another
         peer.answer(importing)
         order = [came["id"] for came in peer.came if came.get("id") in {importing, searching}]
         assert order[0] == searching
-        progress = [m["params"]["progress"] for m in peer.came if m.get("method") == "notifications/progress"]
+        progress = [
+            m["params"]["progress"]
+            for m in peer.came
+            if m.get("method") == "notifications/progress"
+        ]
         assert progress == sorted(progress)
         assert ended(peer) == 0
 
@@ -354,7 +401,9 @@ def gone(pid: int) -> bool:
     return False
 
 
-def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Path, run: Run) -> None:
+def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(
+    knowledge: Path, run: Run
+) -> None:
     with served() as peer:
         peer.greet()
         pid, _ = running(peer, knowledge, run)
@@ -369,9 +418,19 @@ def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(knowledge: Pat
 def piped(text: str, **environ: str) -> dict[Any, dict[str, Any]]:
     """The answers to requests that come from a file, by their number."""
     done = subprocess.run(
-        PROGRAM, input=text, capture_output=True, text=True, check=True, env=environment(**environ), timeout=PATIENCE
+        PROGRAM,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(**environ),
+        timeout=PATIENCE,
     )
-    return {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines()) if "id" in answer}
+    return {
+        answer["id"]: answer
+        for answer in map(json.loads, done.stdout.splitlines())
+        if "id" in answer
+    }
 
 
 def hello(**capabilities: Any) -> str:
@@ -385,10 +444,18 @@ def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_don
 ) -> None:
     tools = []
     for turn in range(2):  # the second start answers the first messages before the SDK is loaded
-        lessons = {number: {"title": f"Bear {turn} {number}", "content": "C."} for number in range(3, 8)}
-        calls = [message(number, "tools/call", name="add_lesson", arguments=one) for number, one in lessons.items()]
+        lessons = {
+            number: {"title": f"Bear {turn} {number}", "content": "C."} for number in range(3, 8)
+        }
+        calls = [
+            message(number, "tools/call", name="add_lesson", arguments=one)
+            for number, one in lessons.items()
+        ]
         answers = piped(hello() + message(2, "tools/list") + "".join(calls).rstrip("\n"))
-        assert {number for number, answer in answers.items() if "result" in answer} == {0, *range(2, 8)}
+        assert {number for number, answer in answers.items() if "result" in answer} == {
+            0,
+            *range(2, 8),
+        }
         assert (hermetic / ".cache/ai-lessons/mcp-default.json").exists()
         tools.append(answers[2]["result"]["tools"])
         titles = [entry["title"] for entry in run("recall", "list", "--json").json]
@@ -410,7 +477,10 @@ def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_reque
 
 
 def test_help_and_version_are_told(capfd: pytest.CaptureFixture[str]) -> None:
-    for option, words in (("--help", "Usage: ai-lessons-mcp [OPTIONS]"), ("--version", "ai-lessons-mcp ")):
+    for option, words in (
+        ("--help", "Usage: ai-lessons-mcp [OPTIONS]"),
+        ("--version", "ai-lessons-mcp "),
+    ):
         assert mcp.run([option]) == 0
         assert capfd.readouterr().out.startswith(words)
 

@@ -42,12 +42,21 @@ def ours(knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
     for name in ("cache", "state", "config"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(folder / name))
-    for name in ("CI", "GITHUB_ACTIONS", "TF_BUILD", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", OFFLINE):
+    for name in (
+        "CI",
+        "GITHUB_ACTIONS",
+        "TF_BUILD",
+        "ORT_DISABLE_TELEMETRY",
+        "ORT_RUNNING_UNIT_TESTS",
+        OFFLINE,
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("AI_LESSONS_WARM", "1")
     yield folder
-    subprocess.run([*PROGRAM, "admin", "warm", "stop"], env=environment(), capture_output=True, check=True)
+    subprocess.run(
+        [*PROGRAM, "admin", "warm", "stop"], env=environment(), capture_output=True, check=True
+    )
     shutil.rmtree(folder)
 
 
@@ -55,7 +64,16 @@ def ours(knowledge: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def cloned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder full of files that leave a mark if they are run, by the names of modules and programs that we use."""
     folder, mark = tmp_path / "cloned", f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
-    for name in ("pip", "click", "lancedb", "json", "typing", "sitecustomize", "huggingface_hub", "dulwich"):
+    for name in (
+        "pip",
+        "click",
+        "lancedb",
+        "json",
+        "typing",
+        "sitecustomize",
+        "huggingface_hub",
+        "dulwich",
+    ):
         put_file(folder / f"{name}/__init__.py", mark)
         put_file(folder / f"{name}/__main__.py", mark)
     for name in ("pip", "pip3", "uvx", "pipx"):
@@ -75,8 +93,15 @@ def test_neither_our_program_nor_one_that_we_start_runs_code_of_the_folder_in_wh
         environ = environment(STARTS=str(starts), AI_LESSONS_WARM=warm)
         subprocess.run(said, cwd=cloned, env=environ, capture_output=True, check=True)
     found = [(words, cwd) for _, words, cwd in map(json.loads, starts.read_text().splitlines())]
-    pythons = [(words, cwd) for words, cwd in found if Path(words[0]).name.startswith(("python", "pip", "uvx"))]
-    assert {words[3] for words, _ in pythons if words[0] == sys.executable} == {"pip", "ai_lessons.interfaces.daemon"}
+    pythons = [
+        (words, cwd)
+        for words, cwd in found
+        if Path(words[0]).name.startswith(("python", "pip", "uvx"))
+    ]
+    assert {words[3] for words, _ in pythons if words[0] == sys.executable} == {
+        "pip",
+        "ai_lessons.interfaces.daemon",
+    }
     assert all(words[1] == "-P" for words, _ in pythons if words[0] == sys.executable)
     assert all(cwd == "/" or Path(cwd).is_relative_to(ours) for _, cwd in pythons)
     subprocess.run([*PROGRAM, "list"], cwd=cloned, env=environ, capture_output=True, check=False)
@@ -96,7 +121,18 @@ NETWORK = re.compile(r"AF_(?!UNIX)\w+|<(?:TCP|UDP|RAW|NETLINK)")
 @pytest.fixture
 def tracing(ours: Path, tmp_path: Path) -> list[str]:
     """The words before a command that let strace watch it and all that it starts, with the model in its cache."""
-    words = ["strace", "-ff", "--seccomp-bpf", "-qq", "-yy", "-s", "400", "-e", f"trace={CALLS}", "-o"]
+    words = [
+        "strace",
+        "-ff",
+        "--seccomp-bpf",
+        "-qq",
+        "-yy",
+        "-s",
+        "400",
+        "-e",
+        f"trace={CALLS}",
+        "-o",
+    ]
     try:
         subprocess.run([*words, str(tmp_path / "try"), "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -115,18 +151,34 @@ def strays(folder: Path, knowledge: Path, ours: Path) -> list[str]:
     homes = [ours / name for name in ("cache", "state", "config")]
     allowed = [knowledge, ours / "tmp", *(one / "ai-lessons" for one in homes)]
     left = [str(one) for one in (ours / "tmp").iterdir()]
-    lines = [line for file in sorted(folder.glob("trace.*")) for line in file.read_text(errors="replace").splitlines()]
+    lines = [
+        line
+        for file in sorted(folder.glob("trace.*"))
+        for line in file.read_text(errors="replace").splitlines()
+    ]
     assert lines
-    wrong = [line for line in lines if NETWORK.search(line) or not all(map(in_one_of(allowed, homes), written(line)))]
+    wrong = [
+        line
+        for line in lines
+        if NETWORK.search(line) or not all(map(in_one_of(allowed, homes), written(line)))
+    ]
     return wrong + left
 
 
 def written(line: str) -> list[Path]:
     """The files that a call makes, changes or removes."""
-    if line.startswith(("+++", "---")) or not WRITES.search(line) or re.match(r"(?:socket|send|recv|get|set)", line):
+    if (
+        line.startswith(("+++", "---"))
+        or not WRITES.search(line)
+        or re.match(r"(?:socket|send|recv|get|set)", line)
+    ):
         return []
     said = re.findall(r'(?:AT_FDCWD|\d+)?(?:<([^>]*)>, )?"([^"]*)"', line)
-    return [Path(os.path.normpath(os.path.join(folder, name))) for folder, name in said if folder or name[:1] == "/"]
+    return [
+        Path(os.path.normpath(os.path.join(folder, name)))
+        for folder, name in said
+        if folder or name[:1] == "/"
+    ]
 
 
 def in_one_of(folders: Sequence[Path], above: Sequence[Path]) -> Callable[[Path], bool]:
@@ -160,11 +212,18 @@ def test_a_helper_sends_nothing_and_writes_only_in_our_folders(
     tracing: list[str], knowledge: Path, ours: Path, tmp_path: Path
 ) -> None:
     def ours_says(*words: str) -> str:
-        return subprocess.run([*PROGRAM, *words], env=environment(), capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [*PROGRAM, *words], env=environment(), capture_output=True, text=True, check=True
+        ).stdout
 
-    with subprocess.Popen([*tracing, *PROGRAM, "search", "workflows"], env=environment()) as watched:
+    with subprocess.Popen(
+        [*tracing, *PROGRAM, "search", "workflows"], env=environment()
+    ) as watched:
         try:
-            while not any(one["requests"] for one in json.loads(ours_says("admin", "warm", "status", "--json"))):
+            while not any(
+                one["requests"]
+                for one in json.loads(ours_says("admin", "warm", "status", "--json"))
+            ):
                 assert watched.poll() is None  # strace ends with the last of what it watches
             ours_says("search", "how do I keep the statuses")
         finally:
@@ -176,9 +235,14 @@ def test_a_server_for_agents_sends_nothing_and_writes_only_in_our_folders(
     tracing: list[str], knowledge: Path, ours: Path, tmp_path: Path
 ) -> None:
     program = StdioServerParameters(
-        command=tracing[0], args=[*tracing[1:], *mcp_world.PROGRAM], env=environment(AI_LESSONS_WARM="0")
+        command=tracing[0],
+        args=[*tracing[1:], *mcp_world.PROGRAM],
+        env=environment(AI_LESSONS_WARM="0"),
     )
-    with open(os.devnull, "w") as nobody, mcp_world.connected(stdio_client(program, errlog=nobody)) as agent:
+    with (
+        open(os.devnull, "w") as nobody,
+        mcp_world.connected(stdio_client(program, errlog=nobody)) as agent,
+    ):
         assert agent.call("search", query="how do I keep the statuses")
         agent.call("add_lesson", title="Carts expire", content="After an hour.")
     assert strays(tmp_path, knowledge, ours) == []

@@ -33,7 +33,11 @@ def is_behind(text: str) -> bool:
     """Whether the mark stands nowhere but behind the line that says what is data, and nothing is there to be obeyed."""
     frames = [text.index(frame) for frame in FRAMES if frame in text]
     shown = text.find(MARK)
-    odd = [sign for sign in text if unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp"} and sign not in "\n\t"]
+    odd = [
+        sign
+        for sign in text
+        if unicodedata.category(sign) in {"Cc", "Cf", "Zl", "Zp"} and sign not in "\n\t"
+    ]
     headings = [row for row in text.split("\n") if row.startswith("Rule, approved")]
     return not odd and not headings and (shown < 0 or bool(frames and min(frames) < shown))
 
@@ -44,18 +48,25 @@ def play(host: Host, session: str, **changes: object) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("key", [EVIL, f"a\n{MARK}", f"enterprise {MARK}", "enterprize"])
-def test_a_key_of_a_cloned_project_is_named_behind_the_frame_if_it_is_a_word(host: Host, key: str) -> None:
+def test_a_key_of_a_cloned_project_is_named_behind_the_frame_if_it_is_a_word(
+    host: Host, key: str
+) -> None:
     put_file(host.code / ".ai-lessons.toml", f"{json.dumps(key)} = 1\n")
     start = host.hear("session_start")
     assert MARK not in start
-    note = start.index("unknown key 'enterprize'" if key == "enterprize" else "a key that is no name is passed over")
+    note = start.index(
+        "unknown key 'enterprize'"
+        if key == "enterprize"
+        else "a key that is no name is passed over"
+    )
     assert start.index(output.DATA) < note
     assert is_behind(start)
     assert max(map(len, start.split("\n"))) < 1_000
 
 
 @pytest.mark.parametrize(
-    "value", [json.dumps(EVIL), json.dumps(MARK), f"{{ {json.dumps(MARK)} = 1 }}", "[", f"'{MARK}' = \x00"]
+    "value",
+    [json.dumps(EVIL), json.dumps(MARK), f"{{ {json.dumps(MARK)} = 1 }}", "[", f"'{MARK}' = \x00"],
 )
 def test_a_value_of_a_cloned_project_is_told_behind_the_frame(host: Host, value: str) -> None:
     put_file(host.code / ".ai-lessons.toml", f"enterprise = {value}\n")
@@ -67,11 +78,19 @@ def test_a_value_of_a_cloned_project_is_told_behind_the_frame(host: Host, value:
 def test_names_of_folders_files_branches_and_remotes_are_behind_the_frame(
     host: Host, knowledge: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_file(knowledge / f"{NAME}/lessons/{NAME}.md", f"---\nkind: lesson\ntitle: {NAME}\n---\n{MARK}\n")
+    put_file(
+        knowledge / f"{NAME}/lessons/{NAME}.md", f"---\nkind: lesson\ntitle: {NAME}\n---\n{MARK}\n"
+    )
     put_file(knowledge / f"{NAME}/rules/{NAME}.md", "---\nkind: rule\n---\n")
     put_file(knowledge / f"global/lessons/{NAME}.md", "---\nkind: [\n")
-    put_file(knowledge / ".ai-lessons/config.yaml", f"format: 1\n{NAME}: 1\napproval:\n  require: {NAME}\n")
-    put_file(host.code / f"{NAME}/.ai/reference/global/lessons/a.md", f"---\nkind: lesson\ntitle: {NAME}\n---\nx\n")
+    put_file(
+        knowledge / ".ai-lessons/config.yaml",
+        f"format: 1\n{NAME}: 1\napproval:\n  require: {NAME}\n",
+    )
+    put_file(
+        host.code / f"{NAME}/.ai/reference/global/lessons/a.md",
+        f"---\nkind: lesson\ntitle: {NAME}\n---\nx\n",
+    )
     commit_all(git, knowledge, NAME)
     git(host.code, "init", "-q")
     git(host.code, "checkout", "-q", "-b", f"x-{MARK.replace(' ', '-')}\u202e")
@@ -95,7 +114,13 @@ def test_names_of_folders_files_branches_and_remotes_are_behind_the_frame(
 def test_every_answer_and_error_of_a_tool_is_behind_the_frame(
     host: Host, knowledge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add(knowledge, "jira-api/lessons/evil.md", "7EEEEE", f'"{NAME} of workflows"', f"tags:\n  - {MARK}\n")
+    add(
+        knowledge,
+        "jira-api/lessons/evil.md",
+        "7EEEEE",
+        f'"{NAME} of workflows"',
+        f"tags:\n  - {MARK}\n",
+    )
     put_file(host.code / ".ai-lessons.toml", f"{json.dumps(EVIL)} = 1\n")
     monkeypatch.chdir(host.code)
     calls: list[tuple[str, dict[str, object]]] = [
@@ -112,7 +137,9 @@ def test_every_answer_and_error_of_a_tool_is_behind_the_frame(
         offered = agent.tools()
         for tool, arguments in calls:
             done = agent.result(tool, **arguments) if tool in offered else None
-            for text in [part.text for part in done.content if hasattr(part, "text")] if done else []:
+            for text in (
+                [part.text for part in done.content if hasattr(part, "text")] if done else []
+            ):
                 assert is_behind(text), (tool, text)
             if done and not done.is_error:
                 assert is_behind(json.dumps(done.structured_content, ensure_ascii=False)), tool
@@ -138,17 +165,33 @@ def test_no_text_reaches_an_agent_by_another_way() -> None:
         for node in ast.walk(ast.parse(file.read_text())):
             if not isinstance(node, ast.Call):
                 continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            called = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
             if called == "AgentText":
                 ways.append(file.name)
-            if called == "behind" and node.args and file.name != "proposals.py":  # which has commits behind others
-                first = [node.args[0], *(word.value for word in node.keywords if word.arg == "ours")]
+            if (
+                called == "behind" and node.args and file.name != "proposals.py"
+            ):  # which has commits behind others
+                first = [
+                    node.args[0],
+                    *(word.value for word in node.keywords if word.arg == "ours"),
+                ]
                 frames += [ast.unparse(part) for part in first]
     assert ways == ["plain.py"]
     assert {frame.rpartition(".")[2] for frame in frames} <= {
         "DATA", "HELD", "KNOWN", "REMINDER", "STATED", "RAN_NEXT", "HARVEST", "notice", "notice or DATA", "''", "frame",
     }  # fmt: skip
-    for constant in (server.HARVEST, words.KNOWN, words.REMINDER, words.STATED, words.HELD, *FRAMES):
+    for constant in (
+        server.HARVEST,
+        words.KNOWN,
+        words.REMINDER,
+        words.STATED,
+        words.HELD,
+        *FRAMES,
+    ):
         assert "{" not in constant
 
 

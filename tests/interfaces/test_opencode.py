@@ -15,7 +15,9 @@ from interfaces.world import Run, environment
 from real_world import put_file, put_program
 
 MODULE = Path(__file__).parents[2] / "hooks/opencode/ai-lessons.js"
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here, which plays opencode")
+pytestmark = pytest.mark.skipif(
+    shutil.which("node") is None, reason="no node here, which plays opencode"
+)
 PLAY = """
 import { AiLessons } from "./ai-lessons.mjs"
 const [directory, ...steps] = JSON.parse(process.argv[2])
@@ -30,12 +32,18 @@ process.exit(0)
 SESSION = {"sessionID": "ses_1"}
 
 
-def play(host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | None = None) -> list[Any]:
+def play(
+    host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | None = None
+) -> list[Any]:
     """What each hook made of its output, or the message of the error by which it refuses."""
     folder = host.code.parent / "opencode"
     module = MODULE.read_text()
-    assert ", 2000)" in module  # Milliseconds for the program; a busy machine gets more, but one that hangs less
-    put_file(folder / "ai-lessons.mjs", module.replace(", 2000)", ", 100)" if programs else ", 60_000)"))
+    assert (
+        ", 2000)" in module
+    )  # Milliseconds for the program; a busy machine gets more, but one that hangs less
+    put_file(
+        folder / "ai-lessons.mjs", module.replace(", 2000)", ", 100)" if programs else ", 60_000)")
+    )
     put_file(folder / "play.mjs", PLAY)
     node = os.path.realpath(shutil.which("node") or "")
     done = subprocess.run(
@@ -46,12 +54,16 @@ def play(host: Host, *steps: tuple[str, dict[str, Any], Any], programs: Path | N
     return said
 
 
-def tool(name: str, hook: str, args: dict[str, Any], output: str = "", end: int | None = None) -> Any:
+def tool(
+    name: str, hook: str, args: dict[str, Any], output: str = "", end: int | None = None
+) -> Any:
     before = {"args": args} if hook == "before" else {"output": output, "metadata": {"exit": end}}
     return (f"tool.execute.{hook}", SESSION | {"tool": name, "callID": "call_1"}, before)
 
 
-def test_a_session_begins_with_the_rules_at_every_call_of_the_model(host: Host, approved: str) -> None:
+def test_a_session_begins_with_the_rules_at_every_call_of_the_model(
+    host: Host, approved: str
+) -> None:
     step = ("experimental.chat.system.transform", SESSION, {"system": ["Be kind."]})
     for begun in play(host, step, step):
         assert begun["system"][0] == "Be kind."
@@ -60,8 +72,16 @@ def test_a_session_begins_with_the_rules_at_every_call_of_the_model(host: Host, 
     assert untouched == {"system": []}
 
 
-def test_what_is_known_of_a_file_comes_with_the_result_of_its_edit(host: Host, knowledge: Path) -> None:
-    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the notes", 'applies_to:\n  - "notes.txt"\n')
+def test_what_is_known_of_a_file_comes_with_the_result_of_its_edit(
+    host: Host, knowledge: Path
+) -> None:
+    add(
+        knowledge,
+        "python/lessons/c.md",
+        "7BBBBB",
+        "Mind the notes",
+        'applies_to:\n  - "notes.txt"\n',
+    )
     args = {"filePath": str(host.code / "notes.txt"), "oldString": "one", "newString": "two"}
     before, after = play(host, tool("edit", "before", args), tool("edit", "after", args, "Edited."))
     assert before == {"args": args}
@@ -72,7 +92,11 @@ def test_what_is_known_of_a_file_comes_with_the_result_of_its_edit(host: Host, k
 def test_what_helps_comes_with_a_failure(host: Host, knowledge: Path) -> None:
     said = "fatal: No configured push destination.\nEither specify the URL from the command-line or configure a remote"
     add(
-        knowledge, "git/lessons/c.md", "7BBBBB", "A remote is missing", body=f"~~~\n$ git push\n{said}\n~~~\nAdd one.\n"
+        knowledge,
+        "git/lessons/c.md",
+        "7BBBBB",
+        "A remote is missing",
+        body=f"~~~\n$ git push\n{said}\n~~~\nAdd one.\n",
     )
     args = {"command": "git push"}
     _, failed = play(host, tool("bash", "before", args), tool("bash", "after", args, said, 128))
@@ -89,7 +113,9 @@ def test_the_lesson_that_is_missing_is_asked_for_when_a_command_worked(host: Hos
     assert done["output"].endswith("\n`git push` failed, then `git push -u origin HEAD` worked")
 
 
-def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(checked: Host, run: Run) -> None:  # noqa: F811
+def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(
+    checked: Host, run: Run
+) -> None:  # noqa: F811
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     file = str(checked.code / "workflows/a.py")
 
@@ -98,7 +124,10 @@ def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(check
 
     enforced(checked, run, "deny")
     refused, fine, unsure = play(
-        checked, edit("requests.put(1)"), edit("x = 2"), edit(f"requests.put(1)  # ai-lessons: allow {HANDLE} because")
+        checked,
+        edit("requests.put(1)"),
+        edit("x = 2"),
+        edit(f"requests.put(1)  # ai-lessons: allow {HANDLE} because"),
     )
     assert f"breaks {HANDLE}" in refused
     assert fine["args"]["newString"] == "x = 2"
@@ -106,7 +135,8 @@ def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(check
 
 
 @pytest.mark.parametrize(
-    "body", [None, "exit 1", "exit 2", "kill -9 $$", "echo rubbish", "echo >/dev/full", "exec sleep 60"]
+    "body",
+    [None, "exit 1", "exit 2", "kill -9 $$", "echo rubbish", "echo >/dev/full", "exec sleep 60"],
 )
 def test_whatever_becomes_of_the_program_nothing_is_refused_or_changed(
     host: Host, tmp_path: Path, body: str | None

@@ -39,7 +39,9 @@ def program(*words: str | bytes, cwd: Path, **environ: str) -> Outcome:
     if len(texts) == len(words) and "LD_PRELOAD" not in environ:
         return run_inside(texts, cwd, **environ)
     argv = [sys.executable, "-m", "ai_lessons", *words]
-    done = subprocess.run(argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=180)
+    done = subprocess.run(
+        argv, cwd=cwd, env=environment(**environ), capture_output=True, check=False, timeout=180
+    )
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
@@ -53,21 +55,35 @@ def user(hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return hermetic / ".ai/reference"
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="a disk without hard links is played by a small library")
-@pytest.mark.parametrize(("below", "where"), [("/.git/", "/.cache/ai-lessons/index/"), ("/", "in memory")])
+@pytest.mark.skipif(
+    shutil.which("gcc") is None, reason="a disk without hard links is played by a small library"
+)
+@pytest.mark.parametrize(
+    ("below", "where"), [("/.git/", "/.cache/ai-lessons/index/"), ("/", "in memory")]
+)
 def test_without_hard_links_search_keeps_its_index_elsewhere(
     hermetic: Path, user: Path, below: str, where: str
 ) -> None:
     (hermetic / "no_links.c").write_text(NO_LINKS)
     shim = str(hermetic / "no_links.so")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, str(hermetic / "no_links.c"), "-ldl"], check=True)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-o", shim, str(hermetic / "no_links.c"), "-ldl"], check=True
+    )
     disk = {"LD_PRELOAD": shim, "NO_LINKS": below}
-    assert program("add", "--title", "Carts expire", "--content", "Seen it.", cwd=hermetic, **disk).code == 0
+    assert (
+        program(
+            "add", "--title", "Carts expire", "--content", "Seen it.", cwd=hermetic, **disk
+        ).code
+        == 0
+    )
     done = program("search", "carts", cwd=hermetic, **disk)
     assert ("Carts expire" in done.out, where in done.err) == (True, True), done
     if below == "/":
         return
-    assert program("add", "--title", "Baskets too", "--content", "New.", cwd=hermetic, **disk).code == 0
+    assert (
+        program("add", "--title", "Baskets too", "--content", "New.", cwd=hermetic, **disk).code
+        == 0
+    )
     assert "Baskets too" in program("search", "baskets", cwd=hermetic, **disk).out
     assert where in program("admin", "doctor", cwd=hermetic, **disk).out
     assert not list(user.glob(".git/ai-lessons/index/*.lance"))
@@ -98,7 +114,9 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in_and_one_moved_
     for number in (1, 2):
         git(shop, "worktree", "add", "-q", f"../agent{number}", "-b", f"agent/{number}")
         words = ("add", "--title", f"Carts expire {number}", "--content", "Seen in the logs.")
-        assert program(*words, cwd=shop.parent / f"agent{number}", AI_LESSONS_AGENT="claude").code == 0
+        assert (
+            program(*words, cwd=shop.parent / f"agent{number}", AI_LESSONS_AGENT="claude").code == 0
+        )
     git(shop.parent / "agent2", "add", ".ai")
     git(shop.parent / "agent2", "commit", "-q", "-m", "lesson")
     for number in (1, 2):
@@ -114,7 +132,9 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in_and_one_moved_
     assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
 
 
-def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made_in(shop: Path, git: Git) -> None:
+def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made_in(
+    shop: Path, git: Git
+) -> None:
     assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=shop).code == 0
     git(shop, "add", ".ai")
     git(shop, "commit", "-q", "-m", "lesson")
@@ -123,13 +143,17 @@ def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made
     agent = shop.parent / "agent"
     assert program("contribute", "feedback", handle, "helpful", cwd=agent).code == 0
     time.sleep(1.1)  # of the time of a commit git keeps whole seconds
-    assert program("contribute", "update", handle, "--content", "After an hour.", cwd=agent).code == 0
+    assert (
+        program("contribute", "update", handle, "--content", "After an hour.", cwd=agent).code == 0
+    )
     git(shop, "worktree", "remove", "--force", "../agent")
     assert "Carts expire" in program("admin", "recover", "--list", cwd=shop).out
     assert program("admin", "recover", cwd=shop).code == 0
     assert "After an hour." in program("show", handle, cwd=shop).out
     assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
-    assert json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
+    assert (
+        json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
+    )
 
 
 def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path, git: Git) -> None:
@@ -137,7 +161,10 @@ def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path
     (shop / ".gitignore").write_text(".ai/\n")
     git(shop, "add", ".gitignore")
     git(shop, "commit", "-q", "-m", "ignore")
-    for words in (("--tier", "project", "admin", "init"), ("add", "--title", "Carts expire", "--content", "Seen.")):
+    for words in (
+        ("--tier", "project", "admin", "init"),
+        ("add", "--title", "Carts expire", "--content", "Seen."),
+    ):
         assert "git ignores" in program(*words, cwd=shop).err
     assert "git ignores" in program("admin", "doctor", cwd=shop).out
     git(shop, "clean", "-fdxq")
@@ -151,28 +178,39 @@ def test_an_entry_by_hand_that_git_ignores_is_named_by_the_doctor(user: Path, gi
     git(user, "add", "-A")
     git(user, "commit", "-q", "-m", "ignore")
     put_file(user / "global/docs/notes/hand.md", "# By hand\n")
-    (row,) = (row for row in program("admin", "doctor", "--json", cwd=user).json if row["name"] == "files")
+    (row,) = (
+        row for row in program("admin", "doctor", "--json", cwd=user).json if row["name"] == "files"
+    )
     assert "git ignores global/docs/notes/hand.md (.gitignore line 1: notes/)" in row["detail"]
     assert row["remedy"] == ""
 
 
-def test_in_a_home_folder_that_is_a_repository_the_users_tier_is_one_of_its_own(hermetic: Path, git: Git) -> None:
+def test_in_a_home_folder_that_is_a_repository_the_users_tier_is_one_of_its_own(
+    hermetic: Path, git: Git
+) -> None:
     git(hermetic, "init", "-q", ".")
     git(hermetic, "commit", "-q", "--allow-empty", "-m", "dotfiles")
     tier = hermetic / ".ai/reference"
-    assert "a repository of its own" in program("admin", "init", str(tier), cwd=hermetic, AI_LESSONS_REPO="").err
+    assert (
+        "a repository of its own"
+        in program("admin", "init", str(tier), cwd=hermetic, AI_LESSONS_REPO="").err
+    )
     words = ("add", "--title", "Carts expire", "--content", "Seen.")
     assert program(*words, cwd=hermetic, AI_LESSONS_REPO="").code == 0
     assert "Carts expire" in git(tier, "log", "-1", "--format=%s")
     assert git(hermetic, "log", "--format=%s") == "dotfiles"
 
 
-@pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="a read-only mount needs root")
+@pytest.mark.skipif(
+    shutil.which("unshare") is None or os.geteuid() != 0, reason="a read-only mount needs root"
+)
 def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
     mount = "mount --bind .git .git && mount -o remount,ro,bind .git && exec "
     words = f'"{sys.executable}" -m ai_lessons add --title "From a sandbox" --content "Seen."'
     argv = ["unshare", "-m", "sh", "-c", mount + words]
-    done = subprocess.run(argv, cwd=shop, env=environment(), capture_output=True, check=False, timeout=180)
+    done = subprocess.run(
+        argv, cwd=shop, env=environment(), capture_output=True, check=False, timeout=180
+    )
     if b"mount" in done.stderr:
         pytest.skip("mounts are not allowed here")
     assert done.returncode == 0, done.stderr
@@ -181,32 +219,56 @@ def test_a_writable_folder_is_enough_where_git_is_read_only(shop: Path) -> None:
     assert "From a sandbox" in program("admin", "recover", "--list", cwd=shop).out
 
 
-def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(hermetic: Path, git: Git) -> None:
+def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(
+    hermetic: Path, git: Git
+) -> None:
     team = hermetic / "team"
     git(hermetic, "init", "-q", "--shared=group", str(team))
     before = os.umask(0o022)
     try:
-        for words in (("admin", "init"), ("add", "--title", "T", "--content", "C"), ("list",), ("search", "T")):
-            assert program("--repo", str(team), *words, cwd=hermetic, AI_LESSONS_OFFLINE="1").code == 0
+        for words in (
+            ("admin", "init"),
+            ("add", "--title", "T", "--content", "C"),
+            ("list",),
+            ("search", "T"),
+        ):
+            assert (
+                program("--repo", str(team), *words, cwd=hermetic, AI_LESSONS_OFFLINE="1").code == 0
+            )
     finally:
         os.umask(before)
     objects = team / ".git/objects"
-    files = [file for file in team.rglob("*") if objects not in file.parents and (team / ".git/hooks") != file.parent]
-    ours = [file for file in files if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()]
+    files = [
+        file
+        for file in team.rglob("*")
+        if objects not in file.parents and (team / ".git/hooks") != file.parent
+    ]
+    ours = [
+        file
+        for file in files
+        if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()
+    ]
     assert [file for file in ours if not file.stat().st_mode & 0o020] == []
 
 
-def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic: Path, user: Path) -> None:
+def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(
+    hermetic: Path, user: Path
+) -> None:
     copied = hermetic / "copy"
     assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=hermetic).code == 0
     handle = json.loads(program("list", "--json", cwd=hermetic).out)[0]["handle"]
     for number, repo in enumerate((user, user, copied, copied)):
         if number == 2:
             shutil.copytree(user, copied)
-        said = program("--repo", str(repo), "contribute", "feedback", handle, "helpful", cwd=hermetic)
+        said = program(
+            "--repo", str(repo), "contribute", "feedback", handle, "helpful", cwd=hermetic
+        )
         assert said.code == 0, said.err
         assert program("--repo", str(repo), "admin", "save", cwd=hermetic).code == 0
-    clones = [{folder.name for folder in (repo / ".ai-lessons/events").iterdir()} for repo in (user, copied)]
+    clones = [
+        {folder.name for folder in (repo / ".ai-lessons/events").iterdir()}
+        for repo in (user, copied)
+    ]
     assert [len(names) for names in clones] == [1, 2]
     assert clones[0] < clones[1]
 
@@ -214,14 +276,28 @@ def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(hermetic:
 def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path) -> None:
     for words in (("list",), ("search", "carts"), ("add", "--title", "T", "--content", "C")):
         argv = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-m", "ai_lessons", *words]
-        assert subprocess.run(argv, cwd=hermetic, env=environment(), check=False, timeout=180).returncode == 0
+        assert (
+            subprocess.run(
+                argv, cwd=hermetic, env=environment(), check=False, timeout=180
+            ).returncode
+            == 0
+        )
 
 
-def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path, user: Path, git: Git) -> None:
+def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(
+    hermetic: Path, user: Path, git: Git
+) -> None:
     for hook in ("commit-msg", "prepare-commit-msg"):
-        put_program(hermetic / "hooks" / hook, '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n')
+        put_program(
+            hermetic / "hooks" / hook,
+            '#!/bin/sh\ngrep -q TICKET "$1" || { echo "no ticket" >&2; exit 1; }\n',
+        )
     put_program(hermetic / "sign", "#!/bin/sh\nexit 1\n")
-    for setting in (("core.hooksPath", str(hermetic / "hooks")), ("commit.gpgsign", "true"), ("gpg.program", "./sign")):
+    for setting in (
+        ("core.hooksPath", str(hermetic / "hooks")),
+        ("commit.gpgsign", "true"),
+        ("gpg.program", "./sign"),
+    ):
         git(hermetic, "config", "--global", *setting)
     made = program("admin", "init", "team", cwd=hermetic)
     assert made.code == 0
@@ -229,8 +305,13 @@ def test_hooks_and_keys_of_the_user_leave_no_first_commit_undone(hermetic: Path,
     assert git(hermetic / "team", "status", "--porcelain") == ""
 
 
-def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(hermetic: Path, user: Path) -> None:
-    put_file(user / "shop/docs/shared/big.md", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 1\n")
+def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(
+    hermetic: Path, user: Path
+) -> None:
+    put_file(
+        user / "shop/docs/shared/big.md",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 1\n",
+    )
     for project in ("shop", "Shop"):
         put_file(user / f"{project}/docs/shared/{project}-page.md", "# A page\n\nText.\n")
     assert "big" not in program("list", cwd=hermetic).out
@@ -240,8 +321,16 @@ def test_a_pointer_of_lfs_is_no_doc_and_projects_that_differ_by_case_are_named(h
 
 
 def test_settings_of_git_change_nothing(hermetic: Path, git: Git) -> None:
-    settings = {"i18n.logOutputEncoding": "ISO-8859-1", "i18n.commitEncoding": "ISO-8859-1", "color.ui": "always"}
-    settings |= {"diff.orderFile": "/nowhere", "status.showUntrackedFiles": "no", "init.defaultBranch": "trunk"}
+    settings = {
+        "i18n.logOutputEncoding": "ISO-8859-1",
+        "i18n.commitEncoding": "ISO-8859-1",
+        "color.ui": "always",
+    }
+    settings |= {
+        "diff.orderFile": "/nowhere",
+        "status.showUntrackedFiles": "no",
+        "init.defaultBranch": "trunk",
+    }
     for setting in settings.items():
         git(hermetic, "config", "--global", *setting)
     git(hermetic, "init", "-q", "--bare", "hub.git")
@@ -251,11 +340,20 @@ def test_settings_of_git_change_nothing(hermetic: Path, git: Git) -> None:
         if repo.name == "first":
             git(repo, "remote", "add", "origin", str(hermetic / "hub.git"))
         in_it = ["--repo", str(repo)]
-        assert run_inside([*in_it, "add", "--title", f"Grüße, {repo.name}", "--content", "Seen."], hermetic).code == 0
+        assert (
+            run_inside(
+                [*in_it, "add", "--title", f"Grüße, {repo.name}", "--content", "Seen."], hermetic
+            ).code
+            == 0
+        )
         file = next(repo.glob("global/lessons/*/*.md"))
         file.write_text(file.read_text() + "More.\n")
         assert "Grüße" in run_inside([*in_it, "recall", "log", str(file)], hermetic).out
-        assert "committed" in run_inside([*in_it, "admin", "save", "--edits", "--yes"], hermetic).out
+        assert (
+            "committed" in run_inside([*in_it, "admin", "save", "--edits", "--yes"], hermetic).out
+        )
         assert "Save edits" in run_inside([*in_it, "admin", "undo"], hermetic).out
         assert run_inside([*in_it, "admin", "sync"], hermetic).code == 0
-    assert "Grüße, second" in git(hermetic / "hub.git", "log", "--encoding=UTF-8", "--format=%s", "main")
+    assert "Grüße, second" in git(
+        hermetic / "hub.git", "log", "--encoding=UTF-8", "--format=%s", "main"
+    )

@@ -16,7 +16,9 @@ def test_an_export_to_a_pipe_is_the_document_and_nothing_else(run: Run, knowledg
     assert run("admin", "export", "k.json").out == (
         f"{knowledge.parent / 'k.json'}: written\n1 lesson, 0 rules, 2 docs, 1 script, 0 events\n"
     )
-    assert json.loads((knowledge.parent / "k.json").read_text())["learnings"] == document["learnings"]
+    assert (
+        json.loads((knowledge.parent / "k.json").read_text())["learnings"] == document["learnings"]
+    )
 
 
 def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: Path) -> None:
@@ -25,7 +27,9 @@ def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: P
     assert text.startswith("0 entries added, 1 rule proposed")
     assert text.endswith("Nothing was written. Without --dry-run this is what would be done.\n")
     told = run("admin", "import", "AGENTS.md").out
-    assert "What was taken in may stay: what an agent reads there word by word is told once." in told
+    assert (
+        "What was taken in may stay: what an agent reads there word by word is told once." in told
+    )
     assert "  rm AGENTS.md && ai-lessons admin export AGENTS.md\n" in told
     (knowledge.parent / "AGENTS.md").write_text("# Build\n\nWith ninja.\n")
     data = json.loads(run("admin", "import", "AGENTS.md", "--json").out)
@@ -90,7 +94,9 @@ def test_a_bundle_of_the_open_format_goes_out_with_who_approved_and_comes_in_els
     assert run("admin", "init", str(elsewhere)).code == 0
     came = json.loads(run("admin", "import", "okf", "--json").out)
     assert (len(came["queued"]), len(came["written"])) == (1, 5), "a rule is proposed, not in force"
-    assert {seen["became"] for seen in came["seen"] if seen["where"] in {"index.md", "log.md"}} == {"not recognised"}
+    assert {seen["became"] for seen in came["seen"] if seen["where"] in {"index.md", "log.md"}} == {
+        "not recognised"
+    }
     policy = run("recall", "list", "--type", "doc", "--json").json
     (policy,) = [doc for doc in policy if doc["title"] == "Margin standard"]
     text = (elsewhere / policy["path"]).read_text()
@@ -98,7 +104,9 @@ def test_a_bundle_of_the_open_format_goes_out_with_who_approved_and_comes_in_els
         assert row in text
 
 
-def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(run: Run, knowledge: Path) -> None:
+def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(
+    run: Run, knowledge: Path
+) -> None:
     for name in ("AGENTS.md", "CLAUDE.md", "README.md", "package.json"):
         (knowledge.parent / name).write_text("# my own\n")
     assert run("admin", "export", "AGENTS.md").code == 0
@@ -112,7 +120,9 @@ def test_a_file_of_a_person_keeps_its_text_in_an_export_without_a_form(run: Run,
     assert json.loads((knowledge.parent / "README.md").read_text())["version"] == 1
 
 
-def test_the_text_of_an_entry_is_read_from_no_device_and_through_no_link_out(run: Run, knowledge: Path) -> None:
+def test_the_text_of_an_entry_is_read_from_no_device_and_through_no_link_out(
+    run: Run, knowledge: Path
+) -> None:
     code = knowledge.parent / "code"
     (code / ".git").mkdir(parents=True)
     (knowledge.parent / "secret.md").write_text("TOPSECRET")

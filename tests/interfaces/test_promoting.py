@@ -12,7 +12,9 @@ TITLE = "PUT /workflows replaces the entire resource"
 
 
 @pytest.fixture
-def three(knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
+def three(
+    knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """The knowledge is that of the project we stand in; the user's and acme's repositories lie below the home."""
     monkeypatch.delenv("AI_LESSONS_REPO")
     desk = knowledge.parent / "shop"
@@ -49,13 +51,18 @@ def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
     done = promote(run, "--reason", "three teams", to="enterprise:acme")
     assert done.code == 0, done.err
     assert "\n  branch: proposals/L-" in done.out
-    assert "until a person approves it: ai-lessons --tier enterprise:acme admin sync sends it to them\n" in done.out
+    assert (
+        "until a person approves it: ai-lessons --tier enterprise:acme admin sync sends it to them\n"
+        in done.out
+    )
     assert done.out.count("ai-lessons --tier") == 1
     (waiting,) = run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json
     assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
 
 
-def test_a_wrong_tier_is_named_and_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
+def test_a_wrong_tier_is_named_and_what_a_text_says_is_never_obeyed_by_the_terminal(
+    three: Path, run: Run
+) -> None:
     for to, code, told in (
         ("project", 2, "is in the project tier already"),
         ("enterprise:none", 3, "no tier 'enterprise:none'"),
@@ -72,9 +79,18 @@ def test_a_wrong_tier_is_named_and_what_a_text_says_is_never_obeyed_by_the_termi
 def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
     three: Path, run: Run, tmp_path: Path, git: Git
 ) -> None:
-    assert run("contribute", "update", LESSON, "--confidence", "low", "--source", "hearsay").code == 0
+    assert (
+        run("contribute", "update", LESSON, "--confidence", "low", "--source", "hearsay").code == 0
+    )
     copy = promote(run, "--json").json["copy"]["handle"]
-    changes = ("--confidence", "very-high", "--source", "tested", "--title", "Workflows are replaced as a whole")
+    changes = (
+        "--confidence",
+        "very-high",
+        "--source",
+        "tested",
+        "--title",
+        "Workflows are replaced as a whole",
+    )
     assert run("contribute", "update", copy, *changes).code == 0
     words = f"no surer than its origin {LESSON} (low, hearsay)"
     for command in (("show", copy), ("recall", "why", copy), ("search", '"replaced as a whole"')):
@@ -87,7 +103,17 @@ def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
         assert (weakest["confidence"], weakest["source"]) == ("low", "hearsay")
     assert "weakest" not in run("show", LESSON, "--json").json
     file, other = tmp_path / "bundle.json", tmp_path / "other"
-    fields = ("--title", "Derived", "--content", "Seen.", "--project", "alone", "--confidence", "high", "--link")
+    fields = (
+        "--title",
+        "Derived",
+        "--content",
+        "Seen.",
+        "--project",
+        "alone",
+        "--confidence",
+        "high",
+        "--link",
+    )
     assert run("add", *fields, f"derived_from={LESSON}").code == 0
     assert run("admin", "export", str(file), "--project", "alone").code == 0
     git(tmp_path, "init", "-q", str(other))

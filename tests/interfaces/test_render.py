@@ -4,7 +4,17 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from ai_lessons.app.answers import Answer, Hit, Imported, Listing, Related, Shown, Skipped, Stale, Written
+from ai_lessons.app.answers import (
+    Answer,
+    Hit,
+    Imported,
+    Listing,
+    Related,
+    Shown,
+    Skipped,
+    Stale,
+    Written,
+)
 from ai_lessons.app.health import Check, Report
 from ai_lessons.app.resources import PassagePreview, Refreshed
 from ai_lessons.app.search_index import ModelState
@@ -41,12 +51,21 @@ LESSON = summary(
     Kind.LESSON, "L00001", "PUT /workflows replaces entire resource", tags=("jira-api",), score=0.876,
     confidence="high", source="tested", status="active",
 )  # fmt: skip
-DOC = summary(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score=0.82, path="jira-api/docs/v3/api.md")
+DOC = summary(
+    Kind.DOC,
+    "D00001",
+    "Jira Workflows API v3",
+    versions=("v3",),
+    score=0.82,
+    path="jira-api/docs/v3/api.md",
+)
 
 FOUND = Answer("workflow", (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)))
 
 
-NOTHING = FOUND._replace(hits=(Hit(LESSON),), weak=True, notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",))
+NOTHING = FOUND._replace(
+    hits=(Hit(LESSON),), weak=True, notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",)
+)
 
 
 def test_where_nothing_is_near_a_search_is_one_line_and_an_agent_gets_no_title() -> None:
@@ -57,22 +76,33 @@ def test_where_nothing_is_near_a_search_is_one_line_and_an_agent_gets_no_title()
     assert asked == (
         "nothing near; the nearest is L-L00001 (0.12 of 1)\n\N{ELECTRIC LIGHT BULB} If you find out, add a lesson."
     )
-    assert interfaces_text.answer(Answer("w" * 900, notes=("nothing is stored here yet",)), VIEW) == (
-        f'Nothing found for "{"w" * 79}…": nothing is stored here yet'
-    )
+    assert interfaces_text.answer(
+        Answer("w" * 900, notes=("nothing is stored here yet",)), VIEW
+    ) == (f'Nothing found for "{"w" * 79}…": nothing is stored here yet')
 
 
 def test_an_agent_reads_as_many_results_as_have_room_unless_it_asked_for_a_number() -> None:
-    hits = tuple(Hit(summary(Kind.LESSON, f"L{n:05}", "t" * 80, score=0.9, snippet="s" * 150)) for n in range(9))
+    hits = tuple(
+        Hit(summary(Kind.LESSON, f"L{n:05}", "t" * 80, score=0.9, snippet="s" * 150))
+        for n in range(9)
+    )
     found = Answer("workflow", hits)
     assert 500 < len(interfaces_text.answer(found, BARE)) < 1000
     assert len(interfaces_text.answer(found._replace(whole=True), BARE)) > 2000
     assert len(interfaces_text.answer(found, VIEW)) > 2000
-    assert len(found.for_agents()["lessons"]) < len(found._replace(whole=True).for_agents()["lessons"]) == 9
+    assert (
+        len(found.for_agents()["lessons"])
+        < len(found._replace(whole=True).for_agents()["lessons"])
+        == 9
+    )
 
 
 def test_a_path_of_headings_leaves_the_sentence_its_place_on_80_columns() -> None:
-    hit = Hit(DOC._replace(snippet="The sentence that answers. " * 5), " > ".join(["A long heading"] * 5), section=12)
+    hit = Hit(
+        DOC._replace(snippet="The sentence that answers. " * 5),
+        " > ".join(["A long heading"] * 5),
+        section=12,
+    )
     row = interfaces_text.answer(Answer("workflow", (hit,)), VIEW._replace(width=80)).split("\n")[2]
     assert row.startswith('    v3, section 12 | "The sentence that answers. The sentence')
     assert len(row) <= 80
@@ -172,16 +202,32 @@ About it:
   contexts: jira cloud, sandbox
   mine: {{"a": 1}}
   path: ~/.ai/reference/jira-api/lessons/x.md"""
-    assert interfaces_text.shown(shown, VIEW) == text.format(created="2026-11-21T20:14:00Z", hash="")
+    assert interfaces_text.shown(shown, VIEW) == text.format(
+        created="2026-11-21T20:14:00Z", hash=""
+    )
     now = VIEW._replace(now=datetime(2026, 11, 24, 20, 13, tzinfo=UTC))
-    assert interfaces_text.shown(shown, now) == text.format(created="2026-11-21 (2 days ago)", hash="")
-    known = text.format(created="2026-11-21T20:14:00Z", hash="\n  content_hash: sha256:1") + f"\n  id: {LESSON.id}"
+    assert interfaces_text.shown(shown, now) == text.format(
+        created="2026-11-21 (2 days ago)", hash=""
+    )
+    known = (
+        text.format(created="2026-11-21T20:14:00Z", hash="\n  content_hash: sha256:1")
+        + f"\n  id: {LESSON.id}"
+    )
     assert interfaces_text.shown(shown, VIEW._replace(verbose=True)) == known
 
 
 def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     evil = "\x1b]0;pwned\x07"
-    entry = summary(Kind.SCRIPT, "S00009", evil, tags=(evil,), versions=(evil,), path=evil, snippet=evil, score=1.0)
+    entry = summary(
+        Kind.SCRIPT,
+        "S00009",
+        evil,
+        tags=(evil,),
+        versions=(evil,),
+        path=evil,
+        snippet=evil,
+        score=1.0,
+    )
     shown = Shown(
         entry, evil, evil, {"source_path": evil, evil: [evil]}, code=evil + "x",
         sections=(TextSection(1, evil, 1, 1, 1),) * 2,
@@ -193,13 +239,18 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         interfaces_text.listing(Listing((entry,), 1), VIEW),
         interfaces_text.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
         interfaces_text.related((Related(entry, evil, evil, outgoing=True),), VIEW),
-        interfaces_text.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
+        interfaces_text.log(
+            (FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW
+        ),
         interfaces_text.diff(f"+{evil}", VIEW),
-        text_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, proposed_on=evil), VIEW),
+        text_jobs.written(
+            Written(evil, evil, Kind.SCRIPT, evil, evil, None, proposed_on=evil), VIEW
+        ),
         text_jobs.imported(Imported((), 0, (Skipped(evil, evil),), None), VIEW),
         text_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
         text_jobs.refreshed(
-            (Refreshed(evil, evil, evil, changed=True, old_ref=evil, new_ref=None, warning=evil),), VIEW
+            (Refreshed(evil, evil, evil, changed=True, old_ref=evil, new_ref=None, warning=evil),),
+            VIEW,
         ),
         text_jobs.report(Report((Problem(evil, evil),), (evil,), 1), VIEW),
         text_jobs.checks((Check(evil, evil, evil, evil),), VIEW),

@@ -39,8 +39,12 @@ GRAPH = Graph(
 
 
 def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> None:
-    graph = Graph((GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),))
-    assert text.graph(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
+    graph = Graph(
+        (GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),)
+    )
+    assert text.graph(graph, VIEW) == (
+        "A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow"
+    )
 
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
@@ -81,7 +85,8 @@ def read_mermaid(text: str) -> tuple[list[str], list[tuple[str, str, str]]]:
     edges: list[tuple[str, str, str]] = []
     for row in rows:
         node = re.fullmatch(
-            r'  n(\d+)(?:\[|\(|\[\[|\{\{)"([^"`<>&;#\\]*<br/>[^"`<>&\\]*)"(?:\]|\)|\]\]|\}\})(:::gone)?', row
+            r'  n(\d+)(?:\[|\(|\[\[|\{\{)"([^"`<>&;#\\]*<br/>[^"`<>&\\]*)"(?:\]|\)|\]\]|\}\})(:::gone)?',
+            row,
         )
         edge = re.fullmatch(r'  (n\d+) (?:-->|---)\|"([^"`<>&\\]*)"\| (n\d+)', row)
         assert node or edge or row == "  classDef gone stroke-dasharray: 4", row
@@ -102,7 +107,16 @@ hostile = st.one_of(
     st.text(max_size=40),
     st.text(alphabet='"\\<>`#;&[]{}|-\n n%', max_size=40),
     st.sampled_from(
-        ['"]; evil [label="', '\\"', "\\", "\\N\\G", '"]\n  click n1 call evil()', "```", "%%{init: {}}%%", "end"]
+        [
+            '"]; evil [label="',
+            '\\"',
+            "\\",
+            "\\N\\G",
+            '"]\n  click n1 call evil()',
+            "```",
+            "%%{init: {}}%%",
+            "end",
+        ]
     ),
 )
 
@@ -123,7 +137,9 @@ def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) ->
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_graphviz_draws_it() -> None:
-    done = subprocess.run(["dot", "-Tplain"], input=text.dot(GRAPH, VIEW), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["dot", "-Tplain"], input=text.dot(GRAPH, VIEW), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nnode ") == 5
 

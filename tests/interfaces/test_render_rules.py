@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app.answers import Approval, Context, Pending, ProposedFile, Shown, Suggested, Why, Written
+from ai_lessons.app.answers import (
+    Approval,
+    Context,
+    Pending,
+    ProposedFile,
+    Shown,
+    Suggested,
+    Why,
+    Written,
+)
 from ai_lessons.app.review import Audit, AuditRow, Decided
 from ai_lessons.approval.proposals import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
@@ -16,9 +25,7 @@ from interfaces.test_render import LESSON, RULE, VIEW, summary
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 BRANCH = "rules/R-R00001-always-get-before-put"
-TEXT = (
-    "---\nid: x\nkind: rule\ntitle: Old\nrationale: >-\n  It\n  says\ntags:\n  - a\napplies_to:\n  - '*.py'\nlinks:\n"
-)
+TEXT = "---\nid: x\nkind: rule\ntitle: Old\nrationale: >-\n  It\n  says\ntags:\n  - a\napplies_to:\n  - '*.py'\nlinks:\n"
 TEXT += "  - related_to: 01JD\n---\n\nSend every status back.\n"
 
 NEW = Pending(
@@ -53,7 +60,9 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     bad: Any = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
     entry = summary(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, rationale=bad)
     diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
-    stated: dict[str, Any] = {name: bad for name, old in NEW._asdict().items() if isinstance(old, str)}
+    stated: dict[str, Any] = {
+        name: bad for name, old in NEW._asdict().items() if isinstance(old, str)
+    }
     stated |= dict.fromkeys(("conflicts", "similar", "tags", "applies_to"), (bad,))
     pending = NEW._replace(**stated, evidence=(entry,))
     approval = Approval(bad, bad, bad, bad, 2, bad, diff)

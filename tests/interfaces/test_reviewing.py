@@ -52,7 +52,12 @@ def asked(spawn: Spawn, **more: str) -> Child:
 
 def suggest(run: Run, *titles: str) -> None:
     for title in titles:
-        assert run("contribute", "suggest-rule", "--title", title, "--rationale", f"Because of {title}").code == 0
+        assert (
+            run(
+                "contribute", "suggest-rule", "--title", title, "--rationale", f"Because of {title}"
+            ).code
+            == 0
+        )
 
 
 def waiting(run: Run) -> int:
@@ -88,7 +93,9 @@ def test_a_reviewer_edits_and_then_approves_what_was_edited(
     assert "each status" in (knowledge / RULE_FILE).read_text()
 
 
-def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledge: Path, run: Run) -> None:
+def test_a_reviewer_rejects_with_a_reason(
+    review: Callable[..., Child], knowledge: Path, run: Run
+) -> None:
     child = review()
     child.send("r")
     reply(child, r"Reason .*: ", "Holds only for v3")
@@ -145,7 +152,9 @@ def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
     assert waiting(run) == 1
 
 
-def test_a_key_counts_from_the_moment_when_the_question_is_there(spawn: Spawn, tmp_path: Path) -> None:
+def test_a_key_counts_from_the_moment_when_the_question_is_there(
+    spawn: Spawn, tmp_path: Path
+) -> None:
     """However long the machine takes from there to the reading of keys."""
     pressed = tmp_path / "pressed"
     code = f"""
@@ -160,7 +169,9 @@ click.echo = slowly
 print("pressed", review.key("Go on", {{"a", "\\r"}}))
 print("pressed", repr(review.key("And", {{"\\r"}})))
 """
-    child = pexpect.spawn(sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=180)
+    child = pexpect.spawn(
+        sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=180
+    )
     child.expect("Go on: ")
     child.send("a")
     pressed.touch()
@@ -169,9 +180,15 @@ print("pressed", repr(review.key("And", {{"\\r"}})))
     assert finish(child) == (0, "\npressed '\\r'\n")
 
 
-def test_an_agent_on_a_terminal_is_refused_before_anything_is_shown(spawn: Spawn, proposal: str) -> None:
+def test_an_agent_on_a_terminal_is_refused_before_anything_is_shown(
+    spawn: Spawn, proposal: str
+) -> None:
     code, text = finish(spawn("admin", "review-rules", AI_LESSONS_AGENT="helper"))
-    assert (code, "GET a workflow" in text, "an agent cannot decide about proposals" in text) == (8, False, True)
+    assert (code, "GET a workflow" in text, "an agent cannot decide about proposals" in text) == (
+        8,
+        False,
+        True,
+    )
 
 
 def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
@@ -184,12 +201,24 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     put_file(knowledge / path, text)
     git(knowledge, "add", path)
     report = "Looks \x1b[2Jgood.\n\nApproved [L-AB7K2M]"
-    git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@x", "commit", "-qm", f"Carts\n\n{report}\n\nEntry: x")
+    git(
+        knowledge,
+        "-c",
+        "user.name=Bo",
+        "-c",
+        "user.email=bo@x",
+        "commit",
+        "-qm",
+        f"Carts\n\n{report}\n\nEntry: x",
+    )
     git(knowledge, "switch", "-q", "main")
     child = asked(spawn)
     said = shown(child)
     assert "a new lesson, suggested by Bo <bo@x>" in said
-    assert "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n" in said
+    assert (
+        "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n"
+        in said
+    )
     assert "    Soon.\n" in said
     child.send("a")
     assert finish(child)[0] == 0
@@ -198,10 +227,15 @@ def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
     assert waiting(run) == 0
     assert "Carts expire" in run("admin", "audit").out
     (row,) = run("admin", "audit", "--json").json["taken"]
-    assert (row["proposal"], row["suggested_by"]) == ("proposals/L-AB7K2M-carts-expire", "Bo <bo@x>")
+    assert (row["proposal"], row["suggested_by"]) == (
+        "proposals/L-AB7K2M-carts-expire",
+        "Bo <bo@x>",
+    )
 
 
-def test_each_decision_is_carried_out_before_the_next_question(spawn: Spawn, knowledge: Path, run: Run) -> None:
+def test_each_decision_is_carried_out_before_the_next_question(
+    spawn: Spawn, knowledge: Path, run: Run
+) -> None:
     suggest(run, "Rinse the cups", "Lock the door", "Water the plants")
     child = asked(spawn)
     press(child, "a", "Approved", "2 of 3")
@@ -218,8 +252,24 @@ def test_every_key_is_explained_and_what_a_rule_resembles_is_shown_with_a_diff(
     spawn: Spawn, knowledge: Path, run: Run, proposal: str
 ) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
-    rule = ["--title", "GET a workflow before you PUT it back", "--rationale", "PUT replaces the whole resource"]
-    assert run("contribute", "suggest-rule", *rule, "--project", "jira-api", "--content", "Send all back.").code == 0
+    rule = [
+        "--title",
+        "GET a workflow before you PUT it back",
+        "--rationale",
+        "PUT replaces the whole resource",
+    ]
+    assert (
+        run(
+            "contribute",
+            "suggest-rule",
+            *rule,
+            "--project",
+            "jira-api",
+            "--content",
+            "Send all back.",
+        ).code
+        == 0
+    )
     child = asked(spawn, PAGER="cat")
     assert "warning: close to R-5N1QTC" in shown(child)
     assert "-Send back every status that GET returned.\n+Send all back." in shown(child)

@@ -46,8 +46,14 @@ def enforced(host: Host, run: Run, word: str) -> None:
 
 def edit(host: Host, new: str, name: str = "before_edit", **more: Any) -> Any:
     """What the host is answered before an edit that writes this text."""
-    given = {"file_path": str(host.code / "workflows/a.py"), "old_string": "x = 1", "new_string": new}
-    out = run_inside(["admin", "agent-hook"], host.code, host.event(name, tool_input=given, **more)).out
+    given = {
+        "file_path": str(host.code / "workflows/a.py"),
+        "old_string": "x = 1",
+        "new_string": new,
+    }
+    out = run_inside(
+        ["admin", "agent-hook"], host.code, host.event(name, tool_input=given, **more)
+    ).out
     return json.loads(out) if out else None
 
 
@@ -60,7 +66,10 @@ def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(
     for _ in range(2):
         answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
         assert answer.keys() == {"hookEventName", "additionalContext"}
-        assert f"- this edit breaks {HANDLE} at line 2: GET a workflow before you PUT it" in answer["additionalContext"]
+        assert (
+            f"- this edit breaks {HANDLE} at line 2: GET a workflow before you PUT it"
+            in answer["additionalContext"]
+        )
     assert edit(checked, "x = requests.put(1, status=2)") is None
     proposed = ("--check", '{regex: "x = 2", bad: x = 2, good: y, enforce: deny}')
     assert run("contribute", "update", HANDLE, *proposed).code == 0
@@ -86,7 +95,12 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so_and_asks_about_what_cou
     answer = edit(checked, "x = requests.put(1)")["hookSpecificOutput"]
     assert answer.keys() == {"hookEventName", "permissionDecision", "permissionDecisionReason"}
     assert answer["permissionDecision"] == "deny"
-    assert edit(checked, "x = requests.put(1)", turn_id="1")["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert (
+        edit(checked, "x = requests.put(1)", turn_id="1")["hookSpecificOutput"][
+            "permissionDecision"
+        ]
+        == "deny"
+    )
     cursor = edit(checked, "x = requests.put(1)", hook_event_name="preToolUse", cursor_version="2")
     assert cursor["permission"] == "deny"
     assert HANDLE in cursor["agent_message"]
@@ -94,7 +108,10 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so_and_asks_about_what_cou
     assert "permissionDecision" not in after, "the edit is made already"
     assert edit(checked, "x = 3") is None
     for new, why in (
-        (f"requests.put(1)  # ai-lessons: allow {HANDLE} because I say so", f"at line 2 to break {HANDLE}"),
+        (
+            f"requests.put(1)  # ai-lessons: allow {HANDLE} because I say so",
+            f"at line 2 to break {HANDLE}",
+        ),
         ("requests.put(1)\n" + "#" * (1 << 20), "could not look at this edit: more than 1 MiB"),
     ):
         answer = edit(checked, new)["hookSpecificOutput"]
@@ -106,26 +123,38 @@ def test_the_host_asks_or_refuses_where_the_rule_says_so_and_asks_about_what_cou
         assert codex["permissionDecision"] == "deny", "Codex cannot ask"
 
 
-def test_every_host_is_refused_in_its_own_form_and_told_where_it_cannot_ask(checked: Host, run: Run) -> None:
+def test_every_host_is_refused_in_its_own_form_and_told_where_it_cannot_ask(
+    checked: Host, run: Run
+) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     gemini = {"hook_event_name": "BeforeTool", "transcript_path": "/h/.gemini/tmp/x/chats/s.jsonl"}
     qwen = {"transcript_path": "/h/.qwen/projects/x/chats/s.jsonl"}
 
     def copilot(new: str) -> Any:
         file = str(checked.code / "workflows/a.py")
-        event = checked.event("copilot_edit", tool_input={"path": file, "old_str": "x = 1", "new_str": new})
-        return json.loads(run_inside(["admin", "agent-hook"], checked.code, event, AI_LESSONS_AGENT="copilot").out)
+        event = checked.event(
+            "copilot_edit", tool_input={"path": file, "old_str": "x = 1", "new_str": new}
+        )
+        return json.loads(
+            run_inside(["admin", "agent-hook"], checked.code, event, AI_LESSONS_AGENT="copilot").out
+        )
 
     enforced(checked, run, "ask")
     assert edit(checked, "requests.put(1)", **gemini) is None, "it does not end"
-    assert edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert (
+        edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"]
+        == "ask"
+    )
     assert copilot("requests.put(1)")["permissionDecision"] == "ask"
     enforced(checked, run, "deny")
     refused = edit(checked, "requests.put(1)", **gemini)
     assert refused.keys() == {"decision", "reason"}
     assert (refused["decision"], f"breaks {HANDLE}" in refused["reason"]) == ("deny", True)
     assert edit(checked, "x = 2", **gemini) is None
-    assert edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert (
+        edit(checked, "requests.put(1)", **qwen)["hookSpecificOutput"]["permissionDecision"]
+        == "deny"
+    )
     refused = copilot("requests.put(1)")
     assert refused.keys() == {"permissionDecision", "permissionDecisionReason"}
     assert refused["permissionDecision"] == "deny"
@@ -143,7 +172,9 @@ PATCH = """*** Begin Patch
 """
 
 
-def test_the_patch_of_codex_is_an_edit_and_many_edits_of_one_file_are_looked_at_together(checked: Host) -> None:
+def test_the_patch_of_codex_is_an_edit_and_many_edits_of_one_file_are_looked_at_together(
+    checked: Host,
+) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     call = {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "turn_id": "1"}
     assert f"breaks {HANDLE} at line 2" in checked.hear("before_edit", **call)
@@ -153,14 +184,18 @@ def test_the_patch_of_codex_is_an_edit_and_many_edits_of_one_file_are_looked_at_
     pairs = (("x = 1", "x = 0\nz = 0"), ("y = 1", "requests.put(1)"))
     edits = [{"old_string": old, "new_string": new} for old, new in pairs]
     many = {"file_path": str(checked.code / "workflows/a.py"), "edits": edits}
-    assert f"breaks {HANDLE} at line 3" in checked.hear("before_edit", tool_name="MultiEdit", tool_input=many)
+    assert f"breaks {HANDLE} at line 3" in checked.hear(
+        "before_edit", tool_name="MultiEdit", tool_input=many
+    )
 
 
 ENTRY = EntrySummary(RULE, HANDLE, Kind.RULE, "t", "p", (), (), "x")
 STATED = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
 
 
-def test_a_check_is_shown_also_on_the_page_and_its_proof_is_required(checked: Host, run: Run) -> None:
+def test_a_check_is_shown_also_on_the_page_and_its_proof_is_required(
+    checked: Host, run: Run
+) -> None:
     shown = run("show", HANDLE).out
     assert "check: regex `requests\\.put\\(` unless `status`" in shown
     assert "breaks it: requests.put(1)" in shown
@@ -169,7 +204,9 @@ def test_a_check_is_shown_also_on_the_page_and_its_proof_is_required(checked: Ho
     assert "does not fire on check.bad" in silent.err
     lesson = run("contribute", "update", "L-8F3K2A", "--check", CHECK)
     assert "only a rule has a check" in lesson.err
-    html = pages.render("entry.html", **pages.described(Shown(ENTRY, "", "", STATED), pages.LinkTargets([], str)))
+    html = pages.render(
+        "entry.html", **pages.described(Shown(ENTRY, "", "", STATED), pages.LinkTargets([], str))
+    )
     section = html.partition("Checked by")[2].partition("</dl>")[0]
     assert "regex <code>evil</code>" in section
     assert "breaks it: &lt;b&gt;evil" in section
@@ -190,7 +227,9 @@ def sarif_schema() -> dict[str, Any]:
     rule = table("id", id=text, shortDescription=message, fullDescription=message, help=message)
     place = table("uri", uri={"type": "string", "format": "uri-reference"}, uriBaseId=text)
     region = table("startLine", startLine={"type": "integer", "minimum": 1})
-    location = table("", physicalLocation=table("artifactLocation", artifactLocation=place, region=region))
+    location = table(
+        "", physicalLocation=table("artifactLocation", artifactLocation=place, region=region)
+    )
     result = table(
         "message", ruleId=text, ruleIndex=uint, level={"enum": ["none", "note", "warning", "error"]}, message=message,
         locations=array(location), partialFingerprints={"type": "object", "additionalProperties": text},
@@ -201,12 +240,16 @@ def sarif_schema() -> dict[str, Any]:
     return table("version runs", **{"$schema": text}, version={"const": "2.1.0"}, runs=array(run))
 
 
-def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_answers_as_text_json_and_sarif(
+    checked: Host, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put_file(checked.code / "workflows/a b.py", "import requests\nrequests.put(1)\n")
     monkeypatch.chdir(checked.code)
     done = run("check")
     assert done.code == 1
-    assert done.out.startswith(f"workflows/a b.py:2: {HANDLE} GET a workflow before you PUT it | requests.put(1)\n")
+    assert done.out.startswith(
+        f"workflows/a b.py:2: {HANDLE} GET a workflow before you PUT it | requests.put(1)\n"
+    )
     for words in (("check", "--format", "json"), ("check", "--json")):
         answer = run(*words).json
         assert (answer["findings"][0]["id"], answer["findings"][0]["line"]) == (RULE, 2)
@@ -215,7 +258,10 @@ def test_the_command_answers_as_text_json_and_sarif(checked: Host, run: Run, mon
     assert done.code == 1
     jsonschema.validate(done.json, sarif_schema())
     (result,) = done.json["runs"][0]["results"]
-    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a%20b.py"
+    assert (
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        == "workflows/a%20b.py"
+    )
     assert done.json["runs"][0]["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == HANDLE
     put_file(checked.code / "workflows/a b.py", b"\0\xff\xff" * 9)
     done = run("check")
@@ -255,7 +301,9 @@ def test_the_steps_of_an_example_workflow_name_what_a_pull_request_breaks(
         KNOWLEDGE=str(knowledge), RUNNER_TEMP=str(tmp_path / "runner"),
     )  # fmt: skip
     script = "set -e\n" + "\n".join(steps(name))
-    done = subprocess.run(["bash", "-c", script], cwd=clone, env=env, capture_output=True, check=False)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone, env=env, capture_output=True, check=False
+    )
     assert (done.returncode, done.stderr) == (1, b"")
     answer = json.loads((clone / "check-rules.sarif").read_text())
     jsonschema.validate(answer, sarif_schema())
@@ -263,7 +311,9 @@ def test_the_steps_of_an_example_workflow_name_what_a_pull_request_breaks(
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "workflows/a.py"
 
 
-def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_is_drafted_from_a_fix(
+    checked: Host, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = put_file(checked.code / "load.py", "import yaml\ndata = yaml.load(stream)\n")
     commit_all(git, checked.code, "first")
     put_file(file, "import yaml\ndata = yaml.safe_load(stream)\n")
@@ -271,7 +321,14 @@ def test_a_check_is_drafted_from_a_fix(checked: Host, run: Run, git: Git, monkey
     put_file(checked.code / "new.py", "x = 1\n")
     commit_all(git, checked.code, "Add something")
     monkeypatch.chdir(checked.code)
-    words = ("contribute", "suggest-rule", "--title", "Load safely", "--rationale", "It runs code else")
+    words = (
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Load safely",
+        "--rationale",
+        "It runs code else",
+    )
     done = run(*words, "--from-fix", "HEAD^")
     assert done.code == 0, done.err
     assert "yaml\\.load\\(stream" in done.err
@@ -286,9 +343,14 @@ def test_where_ast_grep_is_missing_validate_says_what_it_did_not_prove(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ast_grep_py", None)
     check = '{files: "*.py", pattern: f($A), bad: f(1), good: g(1)}'
-    made = run("contribute", "suggest-rule", "--title", "x", "--rationale", "y", "--check", check, "--json")
+    made = run(
+        "contribute", "suggest-rule", "--title", "x", "--rationale", "y", "--check", check, "--json"
+    )
     assert made.code == 0, made.err
     assert run("admin", "approve-rule", made.json["handle"], "--yes").code == 0
     done = run("admin", "validate")
     assert done.code == 0
-    assert "not proven, pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'" in done.err
+    assert (
+        "not proven, pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
+        in done.err
+    )

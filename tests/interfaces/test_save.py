@@ -53,13 +53,17 @@ def test_what_was_edited_made_and_moved_by_hand_is_named_by_save_and_committed_w
     assert (again.code, again.out.splitlines()[0]) == (0, "no entry was edited by hand")
 
 
-def test_the_edit_of_a_rule_waits_for_its_proposal(knowledge: Path, proposal: str, run: Run, git: Git) -> None:
+def test_the_edit_of_a_rule_waits_for_its_proposal(
+    knowledge: Path, proposal: str, run: Run, git: Git
+) -> None:
     assert run("admin", "approve-rule", proposal, "--yes").code == 0
     (rule,) = knowledge.glob("jira-api/rules/*.md")
     edit(rule, "Or never.\n")
     edit(knowledge / LESSON)
     told = run("admin", "save", "--edits").out
-    assert f"rules in no commit (ai-lessons contribute propose): {rule.relative_to(knowledge)}" in told
+    assert (
+        f"rules in no commit (ai-lessons contribute propose): {rule.relative_to(knowledge)}" in told
+    )
     assert committed(git, knowledge) == {f"M\t{LESSON}"}
     assert rule.read_text().endswith("Or never.\n")
     assert run("contribute", "propose").code == 0
@@ -80,7 +84,9 @@ def test_what_is_staged_in_part_stays_as_it_is_and_what_is_staged_whole_is_commi
     assert git(knowledge, "show", f":{LESSON}").endswith("Staged.")
 
 
-def test_an_edit_that_is_invalid_or_holds_a_secret_commits_nothing(edited: Path, run: Run, git: Git) -> None:
+def test_an_edit_that_is_invalid_or_holds_a_secret_commits_nothing(
+    edited: Path, run: Run, git: Git
+) -> None:
     for text, why in (
         ("---\nkind: lesson\ntitle: [\n---\nText.\n", "YAML"),
         ("# Notes\n\nkey: ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a\n", "looks like"),
@@ -88,7 +94,9 @@ def test_an_edit_that_is_invalid_or_holds_a_secret_commits_nothing(edited: Path,
         put_file(edited / "git/lessons/bad.md", text)
         before = git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")
         done = run("admin", "save", "--edits")
-        assert (done.code, why in done.err, "git/lessons/bad.md" in done.err) == (4, True, True), done.err
+        assert (done.code, why in done.err, "git/lessons/bad.md" in done.err) == (4, True, True), (
+            done.err
+        )
         assert (git(edited, "rev-parse", "HEAD"), git(edited, "status", "--porcelain")) == before
 
 

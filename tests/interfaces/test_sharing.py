@@ -29,9 +29,14 @@ def torn(knowledge: Path, other: Path, run: Run) -> None:
     assert run("contribute", "update", LESSON, "--title", "Ours", "--repo", knowledge).code == 0
 
 
-def test_sync_says_what_came_in_what_went_out_and_what_was_merged(knowledge: Path, other: Path, run: Run) -> None:
+def test_sync_says_what_came_in_what_went_out_and_what_was_merged(
+    knowledge: Path, other: Path, run: Run
+) -> None:
     assert run("contribute", "update", LESSON, "--confidence", "low", "--repo", other).code == 0
-    assert run("admin", "sync", "--repo", other).out == "origin/main: 0 commits came in, 1 commit went out.\n"
+    assert (
+        run("admin", "sync", "--repo", other).out
+        == "origin/main: 0 commits came in, 1 commit went out.\n"
+    )
     assert run("contribute", "update", LESSON, "--source", "observed").code == 0
     done = run("admin", "sync")
     assert done.out.splitlines() == [
@@ -63,17 +68,26 @@ def test_a_conflict_prints_both_versions_and_the_next_command_and_leaves_with_5(
     assert "title: Theirs\n" in one["theirs"]
 
 
-def test_the_last_choice_ends_the_sync_and_an_undo_takes_it_back(knowledge: Path, other: Path, run: Run) -> None:
+def test_the_last_choice_ends_the_sync_and_an_undo_takes_it_back(
+    knowledge: Path, other: Path, run: Run
+) -> None:
     torn(knowledge, other, run)
     run("admin", "sync")
     wrong = run("admin", "conflicts", "L-AAAAAA", "--take", "ours")
-    assert (wrong.code, wrong.err) == (3, "error: no conflict 'L-AAAAAA'\nhint: did you mean L-8F3K2A?\n")
+    assert (wrong.code, wrong.err) == (
+        3,
+        "error: no conflict 'L-AAAAAA'\nhint: did you mean L-8F3K2A?\n",
+    )
     settled = run("admin", "conflicts", "--take", "ours")
     assert settled.out.startswith("[L-8F3K2A] settled: mine"), "the only one"
-    assert "origin/main: 0 commits came in, 2 commits went out." in settled.out, "which ends the sync"
+    assert "origin/main: 0 commits came in, 2 commits went out." in settled.out, (
+        "which ends the sync"
+    )
     assert run("admin", "conflicts", "--take", "ours").code == 2
     undone = run("undo")
-    assert f"Undone: Settle a conflict: mine for {PATH}" in undone.out, "the last thing that was done here"
+    assert f"Undone: Settle a conflict: mine for {PATH}" in undone.out, (
+        "the last thing that was done here"
+    )
     assert "note: the next undo takes back “" in undone.err
     assert "title: Theirs\n" in (knowledge / PATH).read_text()
 
@@ -95,7 +109,9 @@ def test_undo_names_what_it_took_back(knowledge: Path, run: Run) -> None:
     assert run("contribute", "update", LESSON, "--confidence", "low").code == 0
     done = run("admin", "undo")
     assert done.code == 0
-    assert done.out.startswith("Undone: Update lesson: PUT /workflows replaces the entire resource (")
+    assert done.out.startswith(
+        "Undone: Update lesson: PUT /workflows replaces the entire resource ("
+    )
     assert done.out.endswith(f"\n  {PATH}\n")
     assert "confidence: high" in (knowledge / PATH).read_text()
 
@@ -121,10 +137,14 @@ def hub(tmp_path: Path, git: Git) -> Path:
 
 
 def test_the_server_hook_comes_and_goes(run: Run, hub: Path) -> None:
-    assert run("admin", "hooks", "status", "--server", str(hub)).out == "pre-receive: not installed\n"
+    assert (
+        run("admin", "hooks", "status", "--server", str(hub)).out == "pre-receive: not installed\n"
+    )
     assert run("admin", "hooks", "install", "--server", str(hub)).out == "pre-receive: installed\n"
     assert (hub / "hooks" / "pre-receive").exists()
-    assert run("admin", "hooks", "status", "--server", str(hub), "--json").json == ["pre-receive: installed"]
+    assert run("admin", "hooks", "status", "--server", str(hub), "--json").json == [
+        "pre-receive: installed"
+    ]
     assert run("admin", "hooks", "uninstall", "--server", str(hub)).out == "pre-receive: removed\n"
     assert not (hub / "hooks" / "pre-receive").exists()
     done = run("admin", "hooks", "install", "--server", str(hub.parent))
@@ -138,7 +158,10 @@ def test_a_push_is_refused_with_reasons_and_the_code_of_a_policy(
     head = git(git_repo, "rev-parse", "HEAD")
     monkeypatch.setenv("GIT_DIR", str(hub))
     done = run("admin", "check-push", text=f"{head} {ZERO} refs/heads/main\n")
-    assert (done.code, done.out) == (8, "refused: main is the approval branch and cannot be deleted\n")
+    assert (done.code, done.out) == (
+        8,
+        "refused: main is the approval branch and cannot be deleted\n",
+    )
     assert run("admin", "check-push", text=f"{ZERO} {head} refs/heads/topic\n").out == ""
     assert run("admin", "check-push", text="").code == 8
 
@@ -148,9 +171,13 @@ BASE = "---\nkind: lesson\ntitle: Pull\ntags: [git]\nconfidence: low\n---\nOne.\
 
 
 @pytest.fixture
-def clones(tmp_path: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def clones(
+    tmp_path: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path]:
     """Two clones of one repository that have set us up, each with an edit of the same note; ours is on the PATH."""
-    monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH", f"{program_in(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}"
+    )
     ann, bob = tmp_path / "ann", tmp_path / "bob"
     assert run("--repo", ann, "admin", "init", "--no-hooks").code == 0
     put_file(ann / NOTE, BASE)
@@ -170,7 +197,9 @@ def edit(clone: Path, git: Git, *changes: tuple[str, str]) -> None:
     git(clone, "commit", "-qam", "Edit", "--no-verify")
 
 
-def test_a_pull_merges_tags_and_lines_that_two_people_added(clones: tuple[Path, Path], git: Git) -> None:
+def test_a_pull_merges_tags_and_lines_that_two_people_added(
+    clones: tuple[Path, Path], git: Git
+) -> None:
     ann, bob = clones
     edit(ann, git, ("[git]", "[git, pull]"), ("One.", "1."))
     edit(bob, git, ("[git]", "[git, remote]"), ("Three.", "3."))
@@ -190,7 +219,13 @@ def test_what_has_no_merge_is_a_conflict_as_git_writes_it_also_where_our_program
         told = git(bob, "pull", "-q", "--no-rebase", "--no-edit", check=False)
         assert "conflict" in told.casefold()
         lines = (bob / NOTE).read_text().splitlines()
-        assert lines[4:9] == ["<<<<<<< ours", "confidence: medium", "=======", "confidence: high", ">>>>>>> theirs"]
+        assert lines[4:9] == [
+            "<<<<<<< ours",
+            "confidence: medium",
+            "=======",
+            "confidence: high",
+            ">>>>>>> theirs",
+        ]
         assert git(bob, "status", "--porcelain", NOTE) == f"UU {NOTE}"
         git(bob, "merge", "--abort")
         (tmp_path / "programs/ai-lessons").unlink(missing_ok=True)

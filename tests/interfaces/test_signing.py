@@ -118,7 +118,11 @@ def test_a_forge_that_moved_is_taken_from_its_new_address_after_a_person_agreed(
     git(tmp_path, "clone", "-q", "--bare", "old.git", "new.git")
     git(knowledge, "remote", "set-url", "origin", str(tmp_path / "new.git"))
     done = run("admin", "audit")
-    assert (done.code, "no remote here has that address" in done.err, "audit --acknowledge" in done.err) == (1, 1, 1)
+    assert (
+        done.code,
+        "no remote here has that address" in done.err,
+        "audit --acknowledge" in done.err,
+    ) == (1, 1, 1)
     assert run("admin", "audit", "--acknowledge").code == 8
     child = spawn("admin", "audit", "--acknowledge")
     child.expect(r"new\.git is\r?\n|new is\r?\n")

@@ -48,7 +48,11 @@ def test_a_worktree_whose_repository_moved_is_named_with_what_mends_it(
     git(knowledge, "worktree", "add", "-q", "-b", "side", str(side))
     knowledge.rename(moved)
     done = run("--repo", side, "admin", "doctor")
-    assert (done.code, f"git worktree repair {side}" in done.err, "admin init" in done.err) == (3, True, False)
+    assert (done.code, f"git worktree repair {side}" in done.err, "admin init" in done.err) == (
+        3,
+        True,
+        False,
+    )
     git(moved, "worktree", "repair", str(side))
     assert run("--repo", side, "list", "--type", "lesson").code == 0
 
@@ -74,7 +78,10 @@ def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> N
 def test_context_explains_what_it_left_out(run: Run, knowledge: Path) -> None:
     run("contribute", "feedback", "L-8F3K2A", "contradicted")
     shown = run("recall", "context", "--project", "jira-api", "--explain").out
-    assert "Left out:\n  [L-8F3K2A] PUT /workflows replaces the entire resource: contradicted more often (1)" in shown
+    assert (
+        "Left out:\n  [L-8F3K2A] PUT /workflows replaces the entire resource: contradicted more often (1)"
+        in shown
+    )
     data = run("recall", "context", "--project", "jira-api", "--explain", "--json").json
     assert [(one["handle"], one["reason"]) for one in data["left_out"]] == [("L-8F3K2A", "harm")]
     assert "left_out" not in run("recall", "context", "--project", "jira-api", "--json").json
@@ -89,7 +96,9 @@ def test_parameters_are_shown_and_reset(run: Run, knowledge: Path) -> None:
     assert "1 to 20" in run("admin", "params", "injection_budget", "--reset").out
     assert run("admin", "params", "--reset").code == 0
     assert "no parameter 'gravity'" in run("admin", "params", "gravity").err
-    assert [one["value"] for one in run("admin", "params", "--json").json] == [one["value"] for one in first]
+    assert [one["value"] for one in run("admin", "params", "--json").json] == [
+        one["value"] for one in first
+    ]
 
 
 STATS = Stats(

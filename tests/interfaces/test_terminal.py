@@ -24,7 +24,9 @@ from ai_lessons.interfaces.output import View, cells, clean, line, table
 from ai_lessons.learning.selection import NotShown
 from ai_lessons.model.entries import EntrySummary, Kind
 
-OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 @given(st.text(alphabet=st.characters()))
@@ -60,14 +62,35 @@ DRAWN = {"\u0600", "\u0601", "\u0602", "\u0603", "\u0604", "\u0605", "\u06dd", "
 
 def test_no_character_that_nobody_sees_gets_through_between_words() -> None:
     unseen = {chr(one) for first, last in IGNORABLE for one in range(first, last + 1)}
-    unseen |= {chr(one) for one in range(sys.maxunicode + 1) if unicodedata.category(chr(one)) in {"Cf", "Zl", "Zp"}}
-    told = {one for one in unseen - DRAWN for text in (f"a{one}b", f"日{one}本", f"é{one}") if one in line(clean(text))}
+    unseen |= {
+        chr(one)
+        for one in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(one)) in {"Cf", "Zl", "Zp"}
+    }
+    told = {
+        one
+        for one in unseen - DRAWN
+        for text in (f"a{one}b", f"日{one}本", f"é{one}")
+        if one in line(clean(text))
+    }
     assert {f"{ord(one):x}" for one in told} == set()
     assert all(clean(f"a{one}b") == f"a{one}b" for one in DRAWN)
 
 
 @pytest.mark.parametrize(
-    "text", ["plain", "Grüße", "日本語のメモ", "می‌خواهم", "क्‍ष", "👩‍💻 code", "❤️‍🔥 ✔️ ⚠️ ☎︎", "1️⃣ #️⃣", "🏳️‍🌈", "a\tb\nc"]
+    "text",
+    [
+        "plain",
+        "Grüße",
+        "日本語のメモ",
+        "می‌خواهم",
+        "क्‍ष",
+        "👩‍💻 code",
+        "❤️‍🔥 ✔️ ⚠️ ☎︎",
+        "1️⃣ #️⃣",
+        "🏳️‍🌈",
+        "a\tb\nc",
+    ],
 )
 def test_honest_text_is_left_alone(text: str) -> None:
     assert clean(text) == text
@@ -79,7 +102,12 @@ def test_a_table_lines_up_whatever_is_in_it() -> None:
         [("L-1", "日本語", "x"), ("L-22", "plain", ""), ("L-3", "e\u0301t\x1b[0m", "y")],
         View(),
     ).split("\n")
-    assert lines == ["ID    TITLE      TAGS", "L-1   日本語     x", "L-22  plain      -", "L-3   e\u0301t\\x1b[0m  y"]
+    assert lines == [
+        "ID    TITLE      TAGS",
+        "L-1   日本語     x",
+        "L-22  plain      -",
+        "L-3   e\u0301t\\x1b[0m  y",
+    ]
 
 
 def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
@@ -110,7 +138,9 @@ def test_errors_carry_class_message_and_hint() -> None:
     error = output.error(NotFound("entry", "L-9", suggestions=["L-8"]))
     assert error == {"error": "NotFound", "message": "no entry 'L-9'", "hint": "did you mean L-8?"}
     invalid = output.error(InvalidEntry([Problem("a.md", "no title", 2)]))
-    assert invalid["problems"] == [{"path": "a.md", "line": 2, "message": "no title", "fixable": False}]
+    assert invalid["problems"] == [
+        {"path": "a.md", "line": 2, "message": "no title", "fixable": False}
+    ]
 
 
 def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:

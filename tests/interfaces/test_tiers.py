@@ -10,7 +10,9 @@ from real_world import Git, put_file
 
 
 @pytest.fixture
-def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def shop(
+    hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Path:
     """A code repository with a project tier, of the enterprise acme; a user's repository; and that of acme."""
     monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
@@ -27,7 +29,12 @@ def shop(hermetic: Path, git: Git, run: Run, monkeypatch: pytest.MonkeyPatch, tm
     (code / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
     for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
         title = f"Frobnicate widgets with the {colour} lever"
-        assert run("--tier", tier, "contribute", "add-lesson", "--title", title, "--content", "Seen.").code == 0
+        assert (
+            run(
+                "--tier", tier, "contribute", "add-lesson", "--title", title, "--content", "Seen."
+            ).code
+            == 0
+        )
     monkeypatch.chdir(code / "src")
     return code
 
@@ -36,7 +43,9 @@ def test_a_tier_that_is_named_is_searched_alone_and_the_path_of_an_entry_is_in_i
     shop: Path, run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for tier in ("project", "user", "enterprise:acme"):
-        found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json["lessons"]
+        found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json[
+            "lessons"
+        ]
         assert {one["tier"] for one in found} == {tier}
     assert lesson.run(["load"]) == 0
     assert capfd.readouterr().out.count("lever") == 3, "of all tiers"
@@ -56,10 +65,14 @@ def test_tiers_says_what_applies_and_why_and_what_is_wrong_is_a_note_beside_what
         ("project", "writes"), ("user", "reads"), ("enterprise:acme", "reads"),
     ]  # fmt: skip
     text = run("admin", "tiers").out.splitlines()
-    assert text[0].startswith(f"project          writes  {shop}/.ai/reference  (the nearest .ai/reference upward)")
+    assert text[0].startswith(
+        f"project          writes  {shop}/.ai/reference  (the nearest .ai/reference upward)"
+    )
     assert text[1].startswith("user             reads   ~/.ai/reference  (the default)")
     config = hermetic / ".config/ai-lessons/config.toml"
-    config.write_text('[enterprise.acme]\npath = "~/away"\nsync_url = "https://git.example/acme.git"\n')
+    config.write_text(
+        '[enterprise.acme]\npath = "~/away"\nsync_url = "https://git.example/acme.git"\n'
+    )
     done = run("recall", "list")
     assert done.code == 0
     assert f"ai-lessons admin init {hermetic}/away --from https://git.example/acme.git" in done.err
@@ -75,13 +88,24 @@ def test_tiers_says_what_applies_and_why_and_what_is_wrong_is_a_note_beside_what
 
 
 def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
-    for tier in ("project", "user", "enterprise:acme"):  # or now and then one is left out on purpose, to measure it
+    for tier in (
+        "project",
+        "user",
+        "enterprise:acme",
+    ):  # or now and then one is left out on purpose, to measure it
         assert run("--tier", tier, "admin", "config", "set", "events", "false").code == 0
     for one in run("recall", "list", "--type", "lesson", "--json").json:
-        assert run("--tier", one["tier"], "contribute", "update", one["id"], "--applies-to", "src/a.py").code == 0
+        assert (
+            run(
+                "--tier", one["tier"], "contribute", "update", one["id"], "--applies-to", "src/a.py"
+            ).code
+            == 0
+        )
     event = f'{{"hook_event_name": "PreToolUse", "session_id": "one", "cwd": "{shop}", "tool_name": "Read", '
     event += f'"tool_input": {{"file_path": "{shop}/src/a.py"}}}}'
-    told = "".join(run_inside(["admin", "agent-hook"], shop, event).out for _ in range(2))  # two at a time
+    told = "".join(
+        run_inside(["admin", "agent-hook"], shop, event).out for _ in range(2)
+    )  # two at a time
     assert told.count(" lever") == 3
     assert "(project: lesson, not approved" in told
     assert "(enterprise:acme: lesson, not approved" in told

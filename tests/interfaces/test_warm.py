@@ -116,7 +116,12 @@ class Both:
             return None
         found = self.ask(name, *asked, **how)
         assert self.helper.requests == before + 1
-        assert "\n".join(unified_diff(output.dump(alone).splitlines(), output.dump(found).splitlines(), n=0)) == ""
+        assert (
+            "\n".join(
+                unified_diff(output.dump(alone).splitlines(), output.dump(found).splitlines(), n=0)
+            )
+            == ""
+        )
         return found
 
 
@@ -125,20 +130,24 @@ def both(
     git_repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
 ) -> Iterator[Both]:
     closing.enter_context(
-        instead("ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder())
+        instead(
+            "ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder()
+        )
     )
     monkeypatch.setattr(daemon_client, "GREETING", SECONDS)
     monkeypatch.setattr(daemon_client, "SILENT", SECONDS)
-    options = Options(tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm")
+    options = Options(
+        tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm"
+    )
     with serving(state / "warm" / daemon_client.program()) as helper:
         yield Both(git_repo, options, helper)
 
 
 queries = st.builds(
     Query,
-    text=st.lists(st.sampled_from((*WORDS, '"apples pears"', "kind:doc", "tag:fruit")), min_size=1, max_size=3).map(
-        " ".join
-    ),
+    text=st.lists(
+        st.sampled_from((*WORDS, '"apples pears"', "kind:doc", "tag:fruit")), min_size=1, max_size=3
+    ).map(" ".join),
     filters=st.builds(
         Filter,
         kinds=st.sets(st.sampled_from(list(Kind)), max_size=2).map(frozenset),
@@ -152,11 +161,15 @@ queries = st.builds(
     every=st.booleans(),
     plain=st.booleans(),
 )
-edits = st.tuples(st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS)))
+edits = st.tuples(
+    st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS))
+)
 
 
 @pytest.mark.parametrize("tiers", [1, 2])
-def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_path: Path, git: Git) -> None:
+def test_every_answer_is_the_same_in_the_same_bytes(
+    both: Both, tiers: int, tmp_path: Path, git: Git
+) -> None:
     if tiers == 2:
         other = tmp_path / "other"
         git(tmp_path, "clone", "-q", str(both.root), str(other))
@@ -177,11 +190,20 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
         if found is None:
             return
         assert text.answer(found, View()) == text.answer(both.alone("search", query), View())
-        both.same("context", ContextQuery(query=query.text, project=query.filters.project, budget=3))
+        both.same(
+            "context", ContextQuery(query=query.text, project=query.filters.project, budget=3)
+        )
 
     check()
     both.same("search", Query("apples", Filter(frozenset({Kind.LESSON})), limit=3))
-    both.same("before_a_tool", ("src/a.py",), "garden rake", (str(tmp_path),), (), [("src/a.py", "", "apples")])
+    both.same(
+        "before_a_tool",
+        ("src/a.py",),
+        "garden rake",
+        (str(tmp_path),),
+        (),
+        [("src/a.py", "", "apples")],
+    )
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
     both.same("at_the_start", tmp_path / "garden")
@@ -189,18 +211,27 @@ def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_
 
 def test_a_helper_answers_while_the_caller_does_something_else(both: Both) -> None:
     both.write("notes/lessons/apple.md", lesson(title="Apples rot in the orchard"))
-    client = daemon_client.DaemonClient(both.root, both.options, lambda: pytest.fail("the helper did not answer"))
+    client = daemon_client.DaemonClient(
+        both.root, both.options, lambda: pytest.fail("the helper did not answer")
+    )
     finish = client.begin_if_warm("near_copies", "Apples rot in the orchard")
     both.write("notes/a.md", "# Pears\n")
-    assert [note.partition(", ")[0] for note in finish().values()] == ["close to L-8F3K2A 'Apples rot in the orchard'"]
+    assert [note.partition(", ")[0] for note in finish().values()] == [
+        "close to L-8F3K2A 'Apples rot in the orchard'"
+    ]
 
 
-def test_vectors_that_are_missing_come_by_themselves_and_settings_hold_for_the_next_answer(both: Both) -> None:
+def test_vectors_that_are_missing_come_by_themselves_and_settings_hold_for_the_next_answer(
+    both: Both,
+) -> None:
     for number in range(FEW + 1):  # so many that a search does not wait for them
         both.write(f"notes/{number}.md", f"# {number}\n\nAbout apples.\n")
     first = both.ask("search", Query("apples"))
     assert first.coverage == 0.0
-    assert any(note.startswith(f"0 % of the passages have a vector; {FEW + 1} are found") for note in first.notes)
+    assert any(
+        note.startswith(f"0 % of the passages have a vector; {FEW + 1} are found")
+        for note in first.notes
+    )
     wait(lambda: both.ask("search", Query("apples")).coverage == 1.0)
     assert both.ask("search", Query("apples")).notes == ()
     both.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/has-it\n")
@@ -233,7 +264,10 @@ def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:
     both.write("notes/a.md", "# Apples\n")
     expected = both.ask("search", Query("apples"))
     found: list[Any] = []
-    threads = [threading.Thread(target=lambda: found.append(both.ask("search", Query("apples")))) for _ in range(30)]
+    threads = [
+        threading.Thread(target=lambda: found.append(both.ask("search", Query("apples"))))
+        for _ in range(30)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -241,7 +275,9 @@ def test_many_ask_at_once_and_each_is_answered(both: Both) -> None:
     assert found == [expected] * 30
 
 
-def test_what_fails_or_is_no_job_is_left_to_the_caller_and_only_values_of_ours_travel(both: Both) -> None:
+def test_what_fails_or_is_no_job_is_left_to_the_caller_and_only_values_of_ours_travel(
+    both: Both,
+) -> None:
     for name in ("search", "os.system", "write"):
         with pytest.raises((AssertionError, KeyError)):
             both.ask(name, Query(""))
@@ -282,10 +318,14 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both) -
     both.helper.look = 0.0
 
 
-def test_a_folder_that_others_can_enter_and_a_user_that_is_not_ours_are_refused(both: Both, closing: ExitStack) -> None:
+def test_a_folder_that_others_can_enter_and_a_user_that_is_not_ours_are_refused(
+    both: Both, closing: ExitStack
+) -> None:
     folder = both.options.state_dir / "warm"
     started: list[object] = []
-    closing.enter_context(instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1)))
+    closing.enter_context(
+        instead("ai_lessons.git.processes.leave_running", lambda *_, **__: started.append(1))
+    )
 
     def refused() -> None:
         with pytest.raises(daemon_client.DaemonUnavailable):
@@ -309,7 +349,9 @@ def test_a_folder_that_others_can_enter_and_a_user_that_is_not_ours_are_refused(
     assert both.helper.requests == 0
 
 
-def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_mac_the_user_is_the_second_word_of_what_the_system_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     class Line:
@@ -366,7 +408,10 @@ def test_off_by_environment_by_settings_and_in_ci(
 
 def searched(*words: str, **more: str) -> bytes:
     done = subprocess.run(
-        [*PROGRAM, "recall", "search", *words], env=environment(**more), capture_output=True, check=True
+        [*PROGRAM, "recall", "search", *words],
+        env=environment(**more),
+        capture_output=True,
+        check=True,
     )
     return done.stdout + done.stderr
 
@@ -410,14 +455,20 @@ def heard(both: Both, asked: tuple[object, ...]) -> Any:
     raise daemon_client.DaemonUnavailable
 
 
-def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    both.write("global/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n{FAILS_OFTEN}---\n{LESSON_OF_IT}")
+def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.write(
+        "global/lessons/a.md",
+        f"---\nkind: lesson\ntitle: No upstream\n{FAILS_OFTEN}---\n{LESSON_OF_IT}",
+    )
     monkeypatch.setenv("AI_LESSONS_REPO", str(both.root))
     environ, told_so_far = dict(os.environ), 0
     monkeypatch.setenv("AI_LESSONS_WARM", "0")
     for number, (event, told) in enumerate(EVENTS):
         first, second = (
-            json.dumps({"session_id": f"{name}{number}", "cwd": str(both.root)} | event).encode() for name in "ab"
+            json.dumps({"session_id": f"{name}{number}", "cwd": str(both.root)} | event).encode()
+            for name in "ab"
         )
         asked = first, environ, str(both.root)
         answered = heard(both, asked)
@@ -440,7 +491,9 @@ def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both:
         env = environment(AI_LESSONS_REPO=str(both.root))
         argv = [*PATIENT, "admin", "agent-hook"]
         event = failed(session, both.root)
-        done = subprocess.run(argv, input=event, env=env, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            argv, input=event, env=env, capture_output=True, text=True, check=True
+        )
         assert done.stderr == ""
         return done.stdout
 
@@ -451,7 +504,12 @@ def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both:
 
 
 def failed(session: str, root: Path) -> str:
-    event = {"hook_event_name": "PostToolUseFailure", "session_id": session, "cwd": str(root), "error": SAID}
+    event = {
+        "hook_event_name": "PostToolUseFailure",
+        "session_id": session,
+        "cwd": str(root),
+        "error": SAID,
+    }
     return json.dumps(event | PUSH)
 
 
@@ -463,7 +521,9 @@ def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work_or_that_the_set
     for name in ("AI_LESSONS_WARM", "CI"):  # either would decide before the settings
         environ.pop(name, None)
     asked = failed("s1", both.root).encode(), environ, str(both.root)
-    forbidden = {"AI_LESSONS_CONFIG": str(put_file(tmp_path / "config.toml", "[warm]\nenabled = false\n"))}
+    forbidden = {
+        "AI_LESSONS_CONFIG": str(put_file(tmp_path / "config.toml", "[warm]\nenabled = false\n"))
+    }
     with pytest.raises(daemon_client.DaemonUnavailable):
         daemon_client.ask(both.place, (asked[0], environ | forbidden, asked[2]), daemon_client.HOOK)
     busy = threading.Event()
@@ -477,14 +537,21 @@ def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work_or_that_the_set
 def test_a_first_hook_answers_from_words_and_leaves_what_takes_long_to_a_helper_that_it_starts(
     run: Run, knowledge: Path, state: Path
 ) -> None:
-    put_file(knowledge / "git/lessons/a.md", f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}")
+    put_file(
+        knowledge / "git/lessons/a.md",
+        f"---\nkind: lesson\ntitle: No upstream\n---\n{LESSON_OF_IT}",
+    )
     code = "import sys; from ai_lessons.interfaces import agent_hook as h; h.WORK = float(sys.argv[1]); print(h.run())"
 
     def hook(work: float, event: str) -> str:
         argv = [sys.executable, "-c", code, str(work)]
-        return subprocess.run(argv, input=event, env=environment(), capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            argv, input=event, env=environment(), capture_output=True, text=True, check=True
+        ).stdout
 
-    begin = json.dumps({"hook_event_name": "SessionStart", "session_id": "s0", "cwd": str(knowledge)})
+    begin = json.dumps(
+        {"hook_event_name": "SessionStart", "session_id": "s0", "cwd": str(knowledge)}
+    )
     assert "Knowledge base for every project" in hook(0.001, begin)
     wait(lambda: bool(run("admin", "warm", "status", "--json").json))
     assert run("admin", "warm", "stop").code == 0  # or it may be at hand already, and answer
@@ -503,7 +570,9 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
             monkeypatch.setattr(daemon_client, limit, seconds)
 
     def helper() -> dict[str, Any]:
-        (one,) = run("admin", "warm", "status", "--json").json or [{"state": "none", "requests": -1}]
+        (one,) = run("admin", "warm", "status", "--json").json or [
+            {"state": "none", "requests": -1}
+        ]
         return dict(one)
 
     expected = searched("workflow", "transitions", AI_LESSONS_WARM="0")
@@ -512,7 +581,9 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
         assert searched("workflow", "transitions") == expected
         wait(lambda: helper()["requests"] > 0)
         assert oct((state / "warm").stat().st_mode & 0o777) == "0o700"
-        assert [oct(one.stat().st_mode & 0o777) for one in (state / "warm").iterdir()] == ["0o600"] * 2
+        assert [oct(one.stat().st_mode & 0o777) for one in (state / "warm").iterdir()] == [
+            "0o600"
+        ] * 2
         before = helper()
         assert before["repositories"] == [str(knowledge)]
         assert searched("workflow", "transitions") == expected
@@ -536,7 +607,11 @@ def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_p
     mine = replace(both, root=link)
     with ReusableLibrary(lambda: Library(link, both.options)).do(lambda opened: opened) as held:
         assert not held.replaced
-        for place, title in ((both.root, "Apples here"), (other, "Apples there"), (both.root, "Apples here")):
+        for place, title in (
+            (both.root, "Apples here"),
+            (other, "Apples there"),
+            (both.root, "Apples here"),
+        ):
             link.unlink()
             link.symlink_to(place)
             found = mine.ask("search", Query("apples"))

@@ -31,7 +31,9 @@ LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.lesson impor
 
 def program_in(folder: Path) -> Path:
     """The folder, made, with our program in it for a PATH."""
-    return put_program(folder / "ai-lessons", f'#!/bin/sh\nexec {shlex.join(PATIENT)} "$@"\n').parent
+    return put_program(
+        folder / "ai-lessons", f'#!/bin/sh\nexec {shlex.join(PATIENT)} "$@"\n'
+    ).parent
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -49,12 +49,20 @@ def fold_uses(events: Iterable[Event]) -> dict[str, Tallies]:
 
     unused: dict[str, set[str]] = {}
     for event_id, at, event, entry, session in valid:
-        undone = event in {"ignored", "contradicted", "recurred"} and event_id < newest(entry, "restored")
+        undone = event in {"ignored", "contradicted", "recurred"} and event_id < newest(
+            entry, "restored"
+        )
         counts[entry, event] += not undone
         last[entry] = max(last.get(entry, ""), "" if event == "left_out" else at)
-        came = event == "injected" and session and event_id > newest(entry, "helpful", "followed", "held", "restored")
+        came = (
+            event == "injected"
+            and session
+            and event_id > newest(entry, "helpful", "followed", "held", "restored")
+        )
         unused.setdefault(entry, set()).update([session] if came else [])
     return {
-        entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), 0, None))
+        entry: Tallies._make(
+            (*(counts[entry, word] for word in USES), last[entry], len(unused[entry]), 0, None)
+        )
         for entry in last
     }

@@ -17,7 +17,9 @@ MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 
 
-def summary(name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False) -> EntrySummary:
+def summary(
+    name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False
+) -> EntrySummary:
     return EntrySummary(name, name, kind, name, project, tags, (), "", firm=firm)
 
 
@@ -26,7 +28,12 @@ def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Candi
 
 
 def one(
-    name: str, start: float = 0.5, similarity: float | None = None, *, helpful: int = 0, contradicted: int = 0
+    name: str,
+    start: float = 0.5,
+    similarity: float | None = None,
+    *,
+    helpful: int = 0,
+    contradicted: int = 0,
 ) -> Candidate:
     used = usage(Tallies(helpful=helpful, contradicted=contradicted), start)
     return fit(name, usage=used, similarity=similarity)
@@ -54,13 +61,21 @@ def why_not(choice: Choice) -> dict[str, str]:
 
 def test_each_that_does_not_come_has_its_reason() -> None:
     harmed = one("harmful", 0.9, contradicted=2, helpful=1)
-    candidates = [one("unsure", 0.1), one("far", similarity=0.4), harmed, one("near", similarity=0.6), one("fine")]
+    candidates = [
+        one("unsure", 0.1),
+        one("far", similarity=0.4),
+        harmed,
+        one("near", similarity=0.6),
+        one("fine"),
+    ]
     left_out = why_not(tell(None, candidates, None, BARS))
     assert left_out == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
 
 
 def test_what_is_left_out_does_not_count_against_the_limit() -> None:
-    choice = tell(None, [one("a", 0.1), one("b"), one("c"), one("d")], None, BARS, lambda name: name == "b")
+    choice = tell(
+        None, [one("a", 0.1), one("b"), one("c"), one("d")], None, BARS, lambda name: name == "b"
+    )
     assert ids(choice) == ["c", "d"]
     assert why_not(choice) == {"a": "confidence", "b": "ablation"}
 
@@ -72,9 +87,16 @@ def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
     assert choice.left_out[0].reason == "confidence"
 
 
-@given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
-def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
-    candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]
+@given(
+    st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))),
+    st.integers(0, 6),
+)
+def test_every_candidate_either_comes_or_has_a_reason(
+    lessons: list[tuple[float, int, int]], budget: int
+) -> None:
+    candidates = [
+        one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)
+    ]
     choice = tell(None, candidates, None, BARS._replace(budget=budget))
     assert sorted([*ids(choice), *why_not(choice)]) == sorted(x.entry.id for x in candidates)
     assert len(choice.chosen) <= budget
@@ -86,13 +108,17 @@ def test_harm_is_more_contradictions_than_help() -> None:
     assert not harmful(Tallies(helpful=1, contradicted=1))
     assert not harmful(Tallies(recurred=2))
     assert not harmful(Tallies(recurred=3, followed=3))
-    assert harmful(Tallies(recurred=3, followed=1)).startswith("the same failure came again in 3 sessions")
+    assert harmful(Tallies(recurred=3, followed=1)).startswith(
+        "the same failure came again in 3 sessions"
+    )
 
 
 TWO = BARS._replace(budget=2)
 
 
-def test_at_the_start_what_was_needed_most_often_comes_then_what_is_firm_then_what_is_near() -> None:
+def test_at_the_start_what_was_needed_most_often_comes_then_what_is_firm_then_what_is_near() -> (
+    None
+):
     every = [
         fit("lesson", level=0.0), fit("rule everywhere", Kind.RULE, "global", level=0.0),
         fit("rule here", Kind.RULE, level=0.0, closeness=0.5), fit("firm lesson", Kind.LESSON, firm=True, level=0.0),
@@ -127,12 +153,20 @@ def test_of_entries_that_are_as_likely_at_a_failure_the_one_that_helped_is_tried
     assert why_not(choice) == {"other": "budget"}
 
 
-def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_for_is_no_best() -> None:
-    every = [fit("told", chance=0.9), fit("next", chance=0.4), fit("theirs", Kind.LESSON, "mine", STARTER, chance=1.0)]
+def test_what_was_told_before_a_failure_keeps_its_place_and_what_nobody_asked_for_is_no_best() -> (
+    None
+):
+    every = [
+        fit("told", chance=0.9),
+        fit("next", chance=0.4),
+        fit("theirs", Kind.LESSON, "mine", STARTER, chance=1.0),
+    ]
     choice = tell(Moment.TOOL_FAILED, every, {"told"}, TWO)
     assert ids(choice) == []
     assert why_not(choice) == {"told": "told", "next": "chance", "theirs": "starter"}
-    assert "starter" not in why_not(tell(Moment.TOOL_FAILED, every, None, TWO)).values(), "a person asked"
+    assert "starter" not in why_not(tell(Moment.TOOL_FAILED, every, None, TWO)).values(), (
+        "a person asked"
+    )
 
 
 def test_rules_pass_by_harm_and_chance_of_being_left_out_which_are_about_lessons() -> None:

@@ -8,8 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.learning import statistics
-from ai_lessons.learning.selection import ShownEntry, carried_out, corrects, effect, judged, measured, same_job
-from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, Event, Tallies, line_of, read_line, read_lines, usage
+from ai_lessons.learning.selection import (
+    ShownEntry,
+    carried_out,
+    corrects,
+    effect,
+    judged,
+    measured,
+    same_job,
+)
+from ai_lessons.learning.statistics import (
+    BUDGET,
+    CONFIDENCE,
+    Event,
+    Tallies,
+    line_of,
+    read_line,
+    read_lines,
+    usage,
+)
 from ai_lessons.model.entries import ulid
 from learning.events_world import ENTRIES, IDS, TIMES, chance, turns, uses
 
@@ -41,7 +58,9 @@ BOTH = "WHEN a -> DO run `npm ci && npm test` -> BECAUSE b"
         (PYTHON3, "", False),
     ],
 )  # fmt: skip
-def test_an_entry_is_carried_out_by_a_command_that_begins_as_it_says(does: str, command: str, done: bool) -> None:
+def test_an_entry_is_carried_out_by_a_command_that_begins_as_it_says(
+    does: str, command: str, done: bool
+) -> None:
     assert carried_out(does, command) is done
 
 
@@ -52,7 +71,9 @@ def test_what_is_to_be_left_out_is_carried_out_by_the_same_command_without_it() 
     assert not carried_out(WITHOUT, "pytest -q", "pytest -q")
 
 
-def told(does: str = UPSTREAM, title: str = "A branch has no upstream", **more: object) -> ShownEntry:
+def told(
+    does: str = UPSTREAM, title: str = "A branch has no upstream", **more: object
+) -> ShownEntry:
     return ShownEntry("id", "L-1", title, "tool-failed", "why", does=does, **more)  # type: ignore[arg-type]
 
 
@@ -64,19 +85,28 @@ def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:
     otherwise = judged(one, "git push -u origin till", {"permission", "denied"})
     assert otherwise.outcome == ""
     assert judged(otherwise, "git status", None).outcome == ""
-    assert judged(otherwise, "git push origin till", None).outcome == "recurred", "another command did its job"
-    assert judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome == "recurred"
+    assert judged(otherwise, "git push origin till", None).outcome == "recurred", (
+        "another command did its job"
+    )
+    assert (
+        judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome
+        == "recurred"
+    )
     assert judged(told(), "git push -u origin till", frozenset()).outcome == ""
     settled = one._replace(outcome="recurred")
     assert judged(settled, "git push -u origin till", None) == settled, "once a session"
 
 
 def test_a_lesson_that_failed_as_it_says_is_not_followed_by_another_form_that_worked() -> None:
-    shown = ShownEntry("1", "L-1", "Install", "before", "names it", "npm ci", (), "DO run `npm install`")
+    shown = ShownEntry(
+        "1", "L-1", "Install", "before", "names it", "npm ci", (), "DO run `npm install`"
+    )
     tried = judged(shown, "npm install", {"could", "not", "resolve"})
     assert tried.outcome == ""
     assert judged(tried, "npm install --legacy-peer-deps", None).outcome == "recurred"
-    assert judged(tried, "npm  install", None).outcome == "followed", "the same, once something else was mended"
+    assert judged(tried, "npm  install", None).outcome == "followed", (
+        "the same, once something else was mended"
+    )
     assert judged(shown, "npm install --legacy-peer-deps", None).outcome == "followed"
     five = usage(Tallies(recurred=5), 0.5)
     assert five.confidence < 0.3
@@ -100,7 +130,8 @@ def test_the_job_of_a_command_is_done_by_the_same_attempt_or_its_words_behind_an
 
 
 SERVER = told(
-    "WHEN testing -> DO start the staging server with `make serve` -> BECAUSE b", "The staging server is first"
+    "WHEN testing -> DO start the staging server with `make serve` -> BECAUSE b",
+    "The staging server is first",
 )
 
 
@@ -128,7 +159,15 @@ counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some
 
 @pytest.mark.parametrize(
     ("word", "start"),
-    [("very-low", 0.1), ("low", 0.3), ("medium", 0.5), ("high", 0.7), ("very-high", 0.9), ("sure", 0.5), (None, 0.5)],
+    [
+        ("very-low", 0.1),
+        ("low", 0.3),
+        ("medium", 0.5),
+        ("high", 0.7),
+        ("very-high", 0.9),
+        ("sure", 0.5),
+        (None, 0.5),
+    ],
 )
 def test_a_lesson_starts_where_its_author_puts_it(word: object, start: float) -> None:
     used = usage(statistics.NOTHING, statistics.prior(word))
@@ -136,7 +175,9 @@ def test_a_lesson_starts_where_its_author_puts_it(word: object, start: float) ->
     assert used.alpha + used.beta == pytest.approx(2)
 
 
-def test_outcomes_count_as_the_specification_says_and_what_a_session_showed_less_than_what_somebody_said() -> None:
+def test_outcomes_count_as_the_specification_says_and_what_a_session_showed_less_than_what_somebody_said() -> (
+    None
+):
     used = usage(Tallies(helpful=7, ignored=2, contradicted=1), 0.5)
     assert [used.alpha, used.beta] == pytest.approx([8.0, 1 + 0.2 + 1.5])
     assert used.confidence == pytest.approx(8 / 10.7)
@@ -145,12 +186,16 @@ def test_outcomes_count_as_the_specification_says_and_what_a_session_showed_less
 
 
 @given(counts, st.sampled_from(list(statistics.PRIOR.values())))
-def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallies, start: float) -> None:
+def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(
+    had: Tallies, start: float
+) -> None:
     before = usage(had, start).confidence
     assert 0 < before < 1
     assert usage(had._replace(helpful=had.helpful + 1), start).confidence > before
     ignored = usage(had._replace(ignored=had.ignored + 1), start).confidence
-    assert usage(had._replace(contradicted=had.contradicted + 1), start).confidence < ignored < before
+    assert (
+        usage(had._replace(contradicted=had.contradicted + 1), start).confidence < ignored < before
+    )
 
 
 @given(counts, st.sampled_from(list(statistics.PRIOR.values())))
@@ -202,7 +247,9 @@ def test_the_interval_of_an_effect_holds_the_truth_as_often_as_it_says() -> None
     dice = chance(11)
     held = 0
     for _ in range(1500):
-        shown, without = (sum(dice.random() < p for _ in range(n)) for p, n in ((0.8, 60), (0.65, 12)))
+        shown, without = (
+            sum(dice.random() < p for _ in range(n)) for p, n in ((0.8, 60), (0.65, 12))
+        )
         found = effect(shown, 60, without, 12)
         held += found is not None and found.low <= 0.15 <= found.high
     assert held / 1500 >= 0.93
@@ -223,7 +270,10 @@ odd = st.recursive(
 def changed(**keys: object) -> bytes:
     """The good line with other values; None takes a key away."""
     said = json.loads(GOOD) | keys
-    return json.dumps({key: value for key, value in said.items() if value is not None}).encode() + b"\n"
+    return (
+        json.dumps({key: value for key, value in said.items() if value is not None}).encode()
+        + b"\n"
+    )
 
 
 @given(st.lists(uses | turns))
@@ -250,7 +300,11 @@ def test_no_bytes_are_too_odd_to_read(data: bytes) -> None:
 
 @given(odd)
 def test_no_json_is_too_odd_to_read(value: object) -> None:
-    for line in (json.dumps(value), json.dumps({**json.loads(GOOD), "note": value}), json.dumps({"id": value})):
+    for line in (
+        json.dumps(value),
+        json.dumps({**json.loads(GOOD), "note": value}),
+        json.dumps({"id": value}),
+    ):
         events, damaged = read_lines(line.encode())
         assert len(events) + damaged <= 1
 
@@ -278,7 +332,9 @@ def test_a_word_of_a_newer_program_other_keys_order_and_spaces_are_no_damage() -
 
 
 def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
-    line = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], session="s" * 900, note="\u2603" * 9000))
+    line = line_of(
+        Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], session="s" * 900, note="\u2603" * 9000)
+    )
     read = read_line(line.decode())
     assert read is not None
     assert len(read.note) == statistics.NOTE_LENGTH
@@ -304,7 +360,9 @@ def unlearned(_alpha: float, _beta: float) -> float:
 
 
 @pytest.mark.parametrize("name", statistics.DEFINITIONS)
-def test_a_parameter_starts_where_we_ship_it_and_is_not_sampled_before_something_was_observed(name: str) -> None:
+def test_a_parameter_starts_where_we_ship_it_and_is_not_sampled_before_something_was_observed(
+    name: str,
+) -> None:
     fresh = statistics.initial(name)
     assert fresh.value == pytest.approx(statistics.DEFINITIONS[name].start)
     assert fresh.sample(unlearned) == fresh.position
@@ -351,7 +409,9 @@ def test_nonsense_changes_nothing(event: Event) -> None:
         ("helpful", CONFIDENCE, False), ("ignored", CONFIDENCE, True), ("contradicted", statistics.SIMILARITY, True),
     ],
 )  # fmt: skip
-def test_a_helpful_last_one_asks_for_more_and_another_for_less(outcome: str, name: str, up: bool) -> None:
+def test_a_helpful_last_one_asks_for_more_and_another_for_less(
+    outcome: str, name: str, up: bool
+) -> None:
     (event,) = statistics.learned(outcome, {name: 0.4})
     assert event.value is not None
     assert (event.value > 0.4) == up
@@ -360,7 +420,9 @@ def test_a_helpful_last_one_asks_for_more_and_another_for_less(outcome: str, nam
 
 
 @given(st.floats(0, 1), st.sampled_from(["helpful", "ignored", "contradicted"]))
-def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(position: float, outcome: str) -> None:
+def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(
+    position: float, outcome: str
+) -> None:
     for event in statistics.learned(outcome, {BUDGET: position, "gravity": 0.5}):
         assert event.entry == BUDGET
         assert event.value is not None
@@ -378,7 +440,8 @@ def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: 
         last = one.at(position)
         outcome = "helpful" if last <= worth_having and dice.random() < 2 / 3 else "contradicted"
         (event,) = statistics.learned(
-            outcome if last > worth_having or outcome == "helpful" else "ignored", {BUDGET: position}
+            outcome if last > worth_having or outcome == "helpful" else "ignored",
+            {BUDGET: position},
         )
         assert event.value is not None
         assert event.weight is not None

@@ -51,7 +51,9 @@ Because: they cost an hour.
 """
 
 
-def entries(name: str, text: str, project: str | None = None, *, split_up: bool = False) -> list[Entry]:
+def entries(
+    name: str, text: str, project: str | None = None, *, split_up: bool = False
+) -> list[Entry]:
     stated = instructions(name, text.encode(), project, split_up=split_up)
     items = [rule(instruction, project, NOW) for instruction in stated]
     found = [read_entry(item.path, item.data) for item in items]
@@ -75,7 +77,10 @@ def test_a_file_is_one_rule_unless_it_is_split() -> None:
 
 def test_each_statement_becomes_a_rule_and_what_describes_stays_together() -> None:
     tests, slow, described = entries("AGENTS.md", AGENTS, "shop", split_up=True)
-    assert (tests.title, slow.title) == ("Run `make test` before a commit.", "Slow tests: Leave them to CI.")
+    assert (tests.title, slow.title) == (
+        "Run `make test` before a commit.",
+        "Slow tests: Leave them to CI.",
+    )
     assert tests.body.startswith("## Testing\n\nRun `make test`")
     assert "# not a heading\nmake test\n" in tests.body
     assert (tests.fields["rationale"], slow.fields["rationale"]) == ("", "they cost an hour.")
@@ -87,7 +92,9 @@ def test_each_statement_becomes_a_rule_and_what_describes_stays_together() -> No
 def test_the_same_statement_has_the_same_id_wherever_it_stands() -> None:
     first = entries("AGENTS.md", "# A\n\n- Never push to main.\n", split_up=True)
     again = entries(
-        "CLAUDE.md", "intro\n\n## Other\n\n- Lint before a commit\n-   Never push to main.\n", split_up=True
+        "CLAUDE.md",
+        "intro\n\n## Other\n\n- Lint before a commit\n-   Never push to main.\n",
+        split_up=True,
     )
     assert {entry.id for entry in first} < {entry.id for entry in again}
     assert again[-1].title == "From CLAUDE.md"
@@ -116,7 +123,9 @@ def test_the_same_statement_has_the_same_id_wherever_it_stands() -> None:
          "Always use gofmt — Go", ["*.go"]),
     ],
 )  # fmt: skip
-def test_a_file_of_rules_is_one_rule_with_its_globs(name: str, text: str, title: str, globs: list[str]) -> None:
+def test_a_file_of_rules_is_one_rule_with_its_globs(
+    name: str, text: str, title: str, globs: list[str]
+) -> None:
     (found,) = entries(name, text, "web")
     assert (found.title, found.fields.get("applies_to", []), found.project) == (title, globs, "web")
 
@@ -136,7 +145,9 @@ def test_a_file_of_rules_is_one_rule_with_its_globs(name: str, text: str, title:
         ("AGENTS.md", "", ()),
     ],
 )  # fmt: skip
-def test_rules_hold_in_the_folder_where_they_lie(place: str, matter: str, globs: tuple[str, ...]) -> None:
+def test_rules_hold_in_the_folder_where_they_lie(
+    place: str, matter: str, globs: tuple[str, ...]
+) -> None:
     text = f"---\n{matter}\n---\nx\n" if matter else "x\n"
     assert scope_of(place, text.encode()) == globs
 
@@ -158,7 +169,9 @@ def test_a_file_is_imported_by_a_line_of_its_own_and_not_from_code() -> None:
         ("a/AGENTS.md", "b/../../../x", None),
     ],
 )
-def test_an_import_leads_nowhere_but_into_the_code(place: str, path: str, target: str | None) -> None:
+def test_an_import_leads_nowhere_but_into_the_code(
+    place: str, path: str, target: str | None
+) -> None:
     assert import_place(place, path) == target
 
 
@@ -177,8 +190,13 @@ def test_what_two_files_say_is_one_rule_about_the_files_of_both() -> None:
         "b.mdc": "---\nglobs: *.tsx,*.ts\n---\nNo  any.\n",
         "c.mdc": "Other.\n",
     }
-    kept, left = joined(stated for name, text in files.items() for stated in instructions(name, text.encode()))
-    assert [(stated.where, stated.globs) for stated in kept] == [("a.mdc", ("*.ts", "*.tsx")), ("c.mdc", ())]
+    kept, left = joined(
+        stated for name, text in files.items() for stated in instructions(name, text.encode())
+    )
+    assert [(stated.where, stated.globs) for stated in kept] == [
+        ("a.mdc", ("*.ts", "*.tsx")),
+        ("c.mdc", ()),
+    ]
     assert left == [("b.mdc", "a.mdc")]
     kept, _ = joined([kept[0], kept[0]._replace(where="all.mdc", globs=())])
     assert kept[0].globs == ()
@@ -197,15 +215,24 @@ def test_a_note_keeps_what_it_says_and_gets_what_it_lacks() -> None:
     assert item.path == "global/docs/unversioned/sub/Notes on carts.md"
     assert b"owner: ana # me\n" in item.data
     assert (
-        note("sub/Notes on carts.md", b"---\ntags: shop, cart\nowner: ana # me\n---\n# Carts\n\nText.\n", None, NOW)
+        note(
+            "sub/Notes on carts.md",
+            b"---\ntags: shop, cart\nowner: ana # me\n---\n# Carts\n\nText.\n",
+            None,
+            NOW,
+        )
         == item
     )
 
 
 def test_frontmatter_says_what_a_note_is() -> None:
-    lesson = note("a.md", b"---\nkind: lesson\ntitle: Seen\ncreated: 2025-03-01\n---\nx\n", "shop", NOW)
+    lesson = note(
+        "a.md", b"---\nkind: lesson\ntitle: Seen\ncreated: 2025-03-01\n---\nx\n", "shop", NOW
+    )
     assert lesson.path.startswith("shop/lessons/2025-03/seen-")
-    rule = note("b.md", b"---\nkind: rule\ntitle: Do\nrationale: why\nproject: web\n---\nx\n", None, NOW)
+    rule = note(
+        "b.md", b"---\nkind: rule\ntitle: Do\nrationale: why\nproject: web\n---\nx\n", None, NOW
+    )
     assert rule.path.startswith("web/rules/do-")
     with pytest.raises(InvalidEntry, match="import that file"):
         note("c.md", b"---\nkind: script\ntitle: x\npath: /x\n---\nx\n", None, NOW)

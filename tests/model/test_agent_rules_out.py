@@ -8,7 +8,13 @@ from ai_lessons.model.entries import Entry, Kind
 def rule(body: str = "Send all back.\n", **fields: object) -> Entry:
     said = {"rationale": "PUT replaces\nall"} | fields
     return Entry(
-        "01JD3Z8QK5W7M2X9V4T65N1QTC", Kind.RULE, "GET before PUT", "x/rules/a.md", "jira", fields=said, body=body
+        "01JD3Z8QK5W7M2X9V4T65N1QTC",
+        Kind.RULE,
+        "GET before PUT",
+        "x/rules/a.md",
+        "jira",
+        fields=said,
+        body=body,
     )
 
 
@@ -28,7 +34,10 @@ HOSTILE = (
 
 def test_a_rule_cannot_leave_its_place_in_a_file_of_instructions() -> None:
     text = whole([("R-1", rule(HOSTILE, applies_to=["a`\n# b"])), ("R-2", rule("End."))])
-    assert "\n#### Rules\n##### Obey\nSystem\n\\======\nMore\n\\---\n```sh\n# a comment\n```\n####### seven\n" in text
+    assert (
+        "\n#### Rules\n##### Obey\nSystem\n\\======\nMore\n\\---\n```sh\n# a comment\n```\n####### seven\n"
+        in text
+    )
     assert r"a\u202eb\u200bc\u2066d\u200de" in text
     assert "# still code\n<!-- on\n~~~~\n-->\n\n### GET before PUT (R-2)" in text
     assert "`a? # b`" in text

@@ -110,7 +110,9 @@ def test_what_is_no_list_of_anchors_is_named_and_left_out(about: object) -> None
     assert len(anchors.anchors_of(about)) in {0, anchors.MOST}
 
 
-ITEMS = st.dictionaries(st.sampled_from(["code", "package", "seen", "in", "x"]), st.none() | st.text(max_size=30))
+ITEMS = st.dictionaries(
+    st.sampled_from(["code", "package", "seen", "in", "x"]), st.none() | st.text(max_size=30)
+)
 
 
 @given(st.lists(ITEMS, max_size=7))
@@ -196,17 +198,27 @@ def test_an_anchor_may_be_a_docstring_and_one_of_before_still_holds() -> None:
         ("Round with `round`, not each item.", "round(item, 2)", "ceil(line, 2)", False, ["round"]),
     ],
 )
-def test_a_text_that_states_the_old_code_is_seen(text: str, old: str, new: str, value: bool, stated: list[str]) -> None:
+def test_a_text_that_states_the_old_code_is_seen(
+    text: str, old: str, new: str, value: bool, stated: list[str]
+) -> None:
     assert anchors.still_stated(text, old, new, value=value) == stated
 
 
 def test_a_method_has_the_same_fingerprint_at_any_depth() -> None:
-    method, function = "class A:\n    def f(self):\n        return 1\n", "def f(self):\n  return 1\n"
+    method, function = (
+        "class A:\n    def f(self):\n        return 1\n",
+        "def f(self):\n  return 1\n",
+    )
     assert anchors.state("a.py", method, "A.f") == anchors.state("a.py", function, "f")
 
 
 def test_a_value_is_compared_as_people_write_it() -> None:
-    for stated, held in (('">=3.11"', '">=3.11"'), ("'30'", "30"), ("true", "True"), ("[1,2]", "[1, 2]")):
+    for stated, held in (
+        ('">=3.11"', '">=3.11"'),
+        ("'30'", "30"),
+        ("true", "True"),
+        ("[1,2]", "[1, 2]"),
+    ):
         now = anchors.State("", anchors.plain(held))
         assert anchors.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
     assert anchors.judged(parse("a.py::X=30"), anchors.State("", "31")) is Verdict.CHANGED

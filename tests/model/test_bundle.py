@@ -12,8 +12,14 @@ from ai_lessons.model.frontmatter import read_entry
 
 ONE, TWO = "018d3f2e-8c00-7000-8000-000000000001", "018d3f2e-8c00-7000-8000-000000000002"
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
@@ -30,27 +36,48 @@ def learning(entry_id: str = ONE, **more: Any) -> dict[str, Any]:
 
 
 def document(*learnings: Any, **more: Any) -> str:
-    said = {"version": 1, "exported_at": "2026-11-21T00:00:00Z", "learnings": learnings, "params": [], "relations": []}
+    said = {
+        "version": 1,
+        "exported_at": "2026-11-21T00:00:00Z",
+        "learnings": learnings,
+        "params": [],
+        "relations": [],
+    }
     return json.dumps(said | more)
 
 
 def test_a_learning_of_another_program_becomes_a_lesson() -> None:
     pattern = {"when": "updating", "do": "GET first", "because": "PUT deletes"}
-    content = {"description": "Two statuses were gone.", "insight": "PUT replaces the workflow", "pattern": pattern}
-    relation = {"from_id": ONE, "relation_type": "Supersedes", "to_id": TWO, "weight": 0.5, "created_at": "x"}
+    content = {
+        "description": "Two statuses were gone.",
+        "insight": "PUT replaces the workflow",
+        "pattern": pattern,
+    }
+    relation = {
+        "from_id": ONE,
+        "relation_type": "Supersedes",
+        "to_id": TWO,
+        "weight": 0.5,
+        "created_at": "x",
+    }
     found = read(document(learning(content=content), learning(TWO), relations=[relation]), "k.json")
     first = found.items[0]
     entry = read_entry(first.path, first.data)
     assert check_entry(entry, first.data.decode()) == []
     assert (entry.title, entry.project) == ("PUT replaces the workflow", "Jira API")
     assert entry.body == "Two statuses were gone.\n"
-    assert entry.path == f"Jira API/lessons/2026-10/put-replaces-the-workflow-{entry.id[-6:].lower()}.md"
+    assert (
+        entry.path
+        == f"Jira API/lessons/2026-10/put-replaces-the-workflow-{entry.id[-6:].lower()}.md"
+    )
     assert entry.fields.items() >= {
         "confidence": "very-high", "from": "ai", "category": "error_recovery", "created": "2026-10-01T10:00:00Z",
     }.items()  # fmt: skip
     assert str(entry.pattern) == "WHEN updating -> DO GET first -> BECAUSE PUT deletes"
     second = read_entry(found.items[1].path, found.items[1].data)
-    assert [(link.relation, link.target, link.weight) for link in entry.links] == [("supersedes", second.id, 0.5)]
+    assert [(link.relation, link.target, link.weight) for link in entry.links] == [
+        ("supersedes", second.id, 0.5)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +117,9 @@ def test_a_pattern_of_another_sort_is_kept_as_text() -> None:
     assert '```json\n{\n  "tool": [\n    "grep"\n  ]\n}\n```' in body
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1}', '{"learnings": []}', "[" * 100_000, '{"a": NaN}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 1}', '{"learnings": []}', "[" * 100_000, '{"a": NaN}']
+)
 def test_what_is_no_export_says_so(text: str) -> None:
     with pytest.raises(InvalidEntry, match=r"k\.json"):
         read(text, "k.json")

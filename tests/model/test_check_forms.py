@@ -16,8 +16,18 @@ COMMAND = {
     "bad": "go test",
     "good": "mise run test",
 }
-ASKED = {"command": "git commit", "unless_said": r"\bcommit", "bad": "git commit -m x", "good": "git status"}
-TESTS = {"changed": "**/*.go", "unless_changed": "**/*_test.go", "bad": ["a.go"], "good": ["a.go", "a_test.go"]}
+ASKED = {
+    "command": "git commit",
+    "unless_said": r"\bcommit",
+    "bad": "git commit -m x",
+    "good": "git status",
+}
+TESTS = {
+    "changed": "**/*.go",
+    "unless_changed": "**/*_test.go",
+    "bad": ["a.go"],
+    "good": ["a.go", "a_test.go"],
+}
 LINT = {"changed": ["**/*.go"], "ran": "make lint", "bad": "a.go", "enforce": "ask"}
 TEXT = {"regex": "x", "bad": "x", "good": "y", "enforce": "tell"}
 
@@ -37,7 +47,9 @@ def test_each_form_proves_itself_and_a_rule_may_have_several() -> None:
     assert [check.enforce for check in checks_of(every)] == ["", "", "", "ask", ""]
     assert len(text_checks(checks_of(every))) == 1
     written = parse(render({"id": "x", **every}, ""))[0]
-    assert written["check"] == every["check"], "a list of checks comes back from the file as it was written"
+    assert written["check"] == every["check"], (
+        "a list of checks comes back from the file as it was written"
+    )
 
 
 def test_what_is_needed_to_run_a_check_comes_back_without_its_samples() -> None:
@@ -95,7 +107,10 @@ def test_a_command_keeps_a_rule_that_ran_to_a_good_end_after_the_last_edit() -> 
     assert check.broken_by(edits, [Succeeded("make lint", 4.0)]) == ["a.go", "b.go"]
     assert check.broken_by(edits, [Succeeded("make fmt && make lint", 6.0)]) == []
     assert check.broken_by(edits, [Succeeded("make lint | tail", 6.0)]) == []
-    assert check.broken_by(edits, [Succeeded("make lint | tail", 6.0, unsure=True)]) == ["a.go", "b.go"]
+    assert check.broken_by(edits, [Succeeded("make lint | tail", 6.0, unsure=True)]) == [
+        "a.go",
+        "b.go",
+    ]
     assert check.broken_by(edits, [Succeeded("echo make lint", 6.0)]) == ["a.go", "b.go"]
     assert check.broken_by({"README.md": 9.0}, []) == []
     assert check.sentence(["src/a.go", "b.go", "c.go"]) == (

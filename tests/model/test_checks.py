@@ -32,7 +32,9 @@ PATHS = {
 
 def make(kind: str, path: str = "", /, **changes: Any) -> Entry:
     fields = {"id": ID, "kind": kind, "title": "A title", **GOOD[kind], **changes}
-    data = render({key: value for key, value in fields.items() if value is not ...}, "body\n").encode()
+    data = render(
+        {key: value for key, value in fields.items() if value is not ...}, "body\n"
+    ).encode()
     path = path or PATHS[kind]
     return read_entry(path, b"#!/bin/sh\n", data) if kind == "script" else read_entry(path, data)
 
@@ -59,7 +61,11 @@ def test_a_good_entry_has_no_problems(kind: str) -> None:
         ("lesson", {"title": ["a"]}, "title is not text"),
         ("lesson", {"title": "x" * 201}, "201 characters, more than 200"),
         ("lesson", {"title": "a\nb"}, "line break"),
-        ("lesson", {"confidence": "certain"}, "confidence 'certain' is none of very-low, low, medium, high, very-high"),
+        (
+            "lesson",
+            {"confidence": "certain"},
+            "confidence 'certain' is none of very-low, low, medium, high, very-high",
+        ),
         ("lesson", {"from": "agent"}, "from 'agent' is none of ai, user"),
         ("lesson", {"status": True}, "status True is none of"),
         ("lesson", {"tags": "a, b"}, "tags is not a list"),
@@ -77,18 +83,34 @@ def test_a_good_entry_has_no_problems(kind: str) -> None:
         ("lesson", {"pattern": {"when": "a", "do": "b"}}, "pattern has no because"),
         ("lesson", {"pattern": {"do": "b", "because": "c"}}, "pattern has no when"),
         ("lesson", {"pattern": {"when": "a", "because": "c"}}, "pattern has no do or dont"),
-        ("lesson", {"pattern": {"when": "a", "do": "b", "dont": "b", "because": "c"}}, "both do and dont"),
+        (
+            "lesson",
+            {"pattern": {"when": "a", "do": "b", "dont": "b", "because": "c"}},
+            "both do and dont",
+        ),
         ("lesson", {"pattern": {"when": "", "do": "b", "because": "c"}}, "pattern.when is empty"),
         ("rule", {"rationale": ...}, "needs a rationale"),
         ("rule", {"approved": True}, "a rule has no approved"),
         ("rule", {"suggested_by": "ai"}, "a rule has no suggested_by"),
         ("lesson", {"links": OTHER}, "links is not a list"),
         ("lesson", {"links": [OTHER]}, "is not `relation: id`"),
-        ("lesson", {"links": [{"has_scripts": OTHER}]}, "unknown relation 'has_scripts', did you mean 'has_script'?"),
-        ("lesson", {"links": [{"has_script": "deploy.sh"}]}, "has_script leads to 'deploy.sh', which is not an id"),
+        (
+            "lesson",
+            {"links": [{"has_scripts": OTHER}]},
+            "unknown relation 'has_scripts', did you mean 'has_script'?",
+        ),
+        (
+            "lesson",
+            {"links": [{"has_script": "deploy.sh"}]},
+            "has_script leads to 'deploy.sh', which is not an id",
+        ),
         ("lesson", {"links": [{"related_to": ID}]}, "leads to the entry itself"),
         ("lesson", {"links": [{"related_to": OTHER, "proves": OTHER}]}, "must have one relation"),
-        ("lesson", {"links": [{"related_to": OTHER, "weight": "much"}]}, "weight 'much' is not a number"),
+        (
+            "lesson",
+            {"links": [{"related_to": OTHER, "weight": "much"}]},
+            "weight 'much' is not a number",
+        ),
         ("script", {"proves": "it"}, "proves 'it', which is not an id"),
     ],
 )
@@ -117,7 +139,10 @@ def test_the_fault_of_a_script_is_in_its_side_file() -> None:
     ("path", "text"),
     [
         ("notes/a.md", "# Hi\n"),
-        ("notes/a.md", "---\nid: 20260101\ntags: a, b\ncreated: yesterday\nkind: ConfigMap\nlinks: x\n---\n"),
+        (
+            "notes/a.md",
+            "---\nid: 20260101\ntags: a, b\ncreated: yesterday\nkind: ConfigMap\nlinks: x\n---\n",
+        ),
         ("p/docs/9.9/a.md", "# Hi\n"),
         ("p/docs/9.9/a.txt", "Hi\n"),
         ("p/lessons/a.md", "only words\n"),
@@ -152,7 +177,9 @@ def test_whatever_lies_among_rules_is_held_to_be_a_rule() -> None:
         ("rule", "p/docs/1.0/x.md", ..., "p/rules/x.md"),
     ],
 )
-def test_an_entry_in_the_wrong_folder_can_be_moved(kind: str, path: str, versions: Any, target: str) -> None:
+def test_an_entry_in_the_wrong_folder_can_be_moved(
+    kind: str, path: str, versions: Any, target: str
+) -> None:
     entry = make(kind, path, versions=versions)
     (fix,) = fixes(entry)
     assert fix.path == target
@@ -198,14 +225,23 @@ def test_a_link_must_lead_somewhere() -> None:
 
 def test_a_link_must_join_kinds_that_its_relation_joins() -> None:
     (said,) = messages(make("lesson"), make("doc", id=OTHER))
-    assert said.startswith("p/lessons/2026-11/x.md:1: has_script leads from any entry to a script, not from a lesson")
-    assert said.endswith(f"what fits: has_doc, derived_from, contradicts, related_to (it leads to {OTHER})")
+    assert said.startswith(
+        "p/lessons/2026-11/x.md:1: has_script leads from any entry to a script, not from a lesson"
+    )
+    assert said.endswith(
+        f"what fits: has_doc, derived_from, contradicts, related_to (it leads to {OTHER})"
+    )
 
 
 def test_names_must_differ_by_more_than_case_or_accent() -> None:
     one, two = make("doc"), make("doc", "p/docs/1.0/X.md", id=OTHER)
-    assert messages(one, two) == ["p/docs/1.0/x.md:1: is the same file as p/docs/1.0/X.md on systems that ignore case"]
-    composed, apart = make("doc", "p/docs/1.0/\u00e9.md"), make("doc", "p/docs/1.0/e\u0301.md", id=OTHER)
+    assert messages(one, two) == [
+        "p/docs/1.0/x.md:1: is the same file as p/docs/1.0/X.md on systems that ignore case"
+    ]
+    composed, apart = (
+        make("doc", "p/docs/1.0/\u00e9.md"),
+        make("doc", "p/docs/1.0/e\u0301.md", id=OTHER),
+    )
     assert len(messages(composed, apart)) == 1
 
 
@@ -214,13 +250,18 @@ def test_superseding_in_a_circle_is_named() -> None:
         return make("lesson", f"p/lessons/{own[-1]}.md", id=own, links=[{"supersedes": other}])
 
     (found,) = messages(lesson(ID, OTHER), lesson(OTHER, THIRD), lesson(THIRD, ID))
-    assert found.startswith("p/lessons/A.md:1: supersedes leads round in a circle: p/lessons/A.md -> p/lessons/B.md ->")
+    assert found.startswith(
+        "p/lessons/A.md:1: supersedes leads round in a circle: p/lessons/A.md -> p/lessons/B.md ->"
+    )
     assert messages(lesson(ID, OTHER), make("lesson", id=OTHER, links=...)) == []
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 anything = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
 )
 known_keys = st.sampled_from(
     [
@@ -230,8 +271,14 @@ known_keys = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.dictionaries(known_keys, anything), st.sampled_from([*PATHS.values(), "x.md"]), st.sampled_from(list(Kind)))
-def test_any_frontmatter_is_checked_without_a_fall(fields: dict[str, Any], path: str, kind: Kind) -> None:
+@given(
+    st.dictionaries(known_keys, anything),
+    st.sampled_from([*PATHS.values(), "x.md"]),
+    st.sampled_from(list(Kind)),
+)
+def test_any_frontmatter_is_checked_without_a_fall(
+    fields: dict[str, Any], path: str, kind: Kind
+) -> None:
     entry = Entry(ID, kind, "t", path, "p", fields=fields)
     assert check_entry(entry) == check_entry(entry)
     assert check_together([entry]) == []

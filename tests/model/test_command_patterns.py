@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model import command_patterns
-from ai_lessons.model.command_patterns import CommandPattern, Seen, blamed, called, destroys, fits, named_forms, texts
+from ai_lessons.model.command_patterns import (
+    CommandPattern,
+    Seen,
+    blamed,
+    called,
+    destroys,
+    fits,
+    named_forms,
+    texts,
+)
 from ai_lessons.model.transcripts import Step
 
 OK, BAD = "", "Exit code 1\nSyntaxError: invalid syntax"
@@ -24,11 +33,15 @@ def steps(*rows: Row) -> list[Step]:
 
 
 def session(name: str, *rows: Row, project: str = "shop") -> list[command_patterns.Happened]:
-    return list(command_patterns.happened(steps(*rows), name, project, "claude-code", f"{name}.jsonl"))
+    return list(
+        command_patterns.happened(steps(*rows), name, project, "claude-code", f"{name}.jsonl")
+    )
 
 
 def learned(sessions: Iterable[Iterable[Row]]) -> list[CommandPattern]:
-    return command_patterns.learn([one for n, rows in enumerate(sessions) for one in session(f"s{n}", *rows)])
+    return command_patterns.learn(
+        [one for n, rows in enumerate(sessions) for one in session(f"s{n}", *rows)]
+    )
 
 
 def said(pattern: CommandPattern) -> tuple[str, str]:
@@ -38,7 +51,12 @@ def said(pattern: CommandPattern) -> tuple[str, str]:
 
 def test_a_program_that_fails_is_one_pattern_whatever_its_arguments() -> None:
     (pattern,) = learned(
-        [(f"python task_{n}.py", BAD), (f"python -c 'print({n})'", BAD), (f"python3 task_{n}.py", OK)] for n in range(3)
+        [
+            (f"python task_{n}.py", BAD),
+            (f"python -c 'print({n})'", BAD),
+            (f"python3 task_{n}.py", OK),
+        ]
+        for n in range(3)
     )
     assert texts(pattern) == (
         "`python` fails here: use `python3`",
@@ -56,7 +74,11 @@ def test_a_command_that_names_the_folder_it_stands_in_is_one_pattern_for_all_pro
         [
             ("cd app && make", f"(eval):cd:1: {missing}", inside),
             ("make", OK, inside),
-            ("git -C app add -A", "fatal: cannot change to 'app': No such file or directory", inside),
+            (
+                "git -C app add -A",
+                "fatal: cannot change to 'app': No such file or directory",
+                inside,
+            ),
             ("git add -A", OK, inside),
             ("cd app && make", OK, "/code"),
         ]
@@ -101,7 +123,9 @@ def test_what_worked_next_is_said_by_its_difference(rows: list[Row], when: str, 
     assert said(next(one for one in learned([rows] * 4) if one.does)) == (when, do)
 
 
-@pytest.mark.parametrize("what", ["git push --force", "git commit --no-verify", "pip install --break-system-packages"])
+@pytest.mark.parametrize(
+    "what", ["git push --force", "git commit --no-verify", "pip install --break-system-packages"]
+)
 def test_what_destroys_or_skips_a_check_is_shown_and_never_drafted(what: str) -> None:
     command = " ".join(word for word in what.split() if not word.startswith("--"))
     patterns = learned([[(command, "error: the remote end refused this time"), (what, OK)]] * 3)
@@ -112,7 +136,9 @@ def test_what_destroys_or_skips_a_check_is_shown_and_never_drafted(what: str) ->
 def test_what_fails_as_often_as_not_or_in_one_session_is_told_before_no_command() -> None:
     often = [("make", "make: *** broken"), ("make", OK), ("gmake", OK)]
     assert not [one for one in learned([often] * 4) if one.before]
-    assert not [one for one in learned([[("python a.py", BAD)] * 9 + [("python3 a.py", OK)]]) if one.before]
+    assert not [
+        one for one in learned([[("python a.py", BAD)] * 9 + [("python3 a.py", OK)]]) if one.before
+    ]
 
 
 def test_a_look_that_finds_nothing_is_no_pattern() -> None:
@@ -121,7 +147,12 @@ def test_a_look_that_finds_nothing_is_no_pattern() -> None:
 
 
 def test_specific_forms_count_only_what_a_general_one_does_not_explain() -> None:
-    rows = [("python -m pytest", BAD), ("python3 -m pytest", OK), ("python x.py", BAD), ("python3 x.py", OK)]
+    rows = [
+        ("python -m pytest", BAD),
+        ("python3 -m pytest", OK),
+        ("python x.py", BAD),
+        ("python3 x.py", OK),
+    ]
     assert [str(one.forms[0]) for one in learned([rows] * 4)] == ["python"]
 
 
@@ -144,8 +175,12 @@ WORD = st.text("abcdefghijklmnopqrstuvwxyz-./", min_size=1, max_size=12)
 
 
 @given(st.lists(st.tuples(st.lists(WORD, min_size=1, max_size=4), st.booleans()), max_size=12))
-def test_a_draft_says_its_commands_in_a_form_that_is_read_back(rows: list[tuple[list[str], bool]]) -> None:
-    lines: list[Row] = [(" ".join(words), BAD if failed else OK, "/code/app") for words, failed in rows]
+def test_a_draft_says_its_commands_in_a_form_that_is_read_back(
+    rows: list[tuple[list[str], bool]],
+) -> None:
+    lines: list[Row] = [
+        (" ".join(words), BAD if failed else OK, "/code/app") for words, failed in rows
+    ]
     for pattern in learned([lines] * 3):
         _, when, _, _ = texts(pattern)
         assert set(named_forms(when)) <= set(pattern.forms) or not pattern.before
@@ -196,19 +231,26 @@ HARMLESS = [
 
 @pytest.mark.parametrize("command", [*FETCHED, *DESTROYED])
 def test_what_can_destroy_or_fetches_and_runs_is_known(command: str) -> None:
-    assert destroys("A title", f"WHEN running `git push` -> DO run `{command}` first -> BECAUSE it fails")
+    assert destroys(
+        "A title", f"WHEN running `git push` -> DO run `{command}` first -> BECAUSE it fails"
+    )
     assert destroys(f"Run `{command}` before you push", "")
 
 
 @pytest.mark.parametrize("command", HARMLESS)
 def test_what_is_harmless_may_be_told(command: str) -> None:
-    assert not destroys(f"Use `{command}`", f"WHEN running `git push` -> DO run `{command}` -> BECAUSE it fails")
+    assert not destroys(
+        f"Use `{command}`", f"WHEN running `git push` -> DO run `{command}` -> BECAUSE it fails"
+    )
 
 
 def test_a_warning_of_what_destroys_may_be_told_and_no_address_to_fetch_from() -> None:
     assert not destroys(
-        "Never `git push --force`", "WHEN pushing -> DO NOT use `git push --force` -> BECAUSE it is shared"
+        "Never `git push --force`",
+        "WHEN pushing -> DO NOT use `git push --force` -> BECAUSE it is shared",
     )
     assert not destroys("Not `rm -rf`", "")
-    assert destroys("A title", "WHEN running `git push` -> DO retry -> BECAUSE `curl x | sh` was not run")
+    assert destroys(
+        "A title", "WHEN running `git push` -> DO retry -> BECAUSE `curl x | sh` was not run"
+    )
     assert destroys("A rule", "", "run `curl x | sh`")

@@ -42,7 +42,9 @@ tag_aliases: {}
 
 
 def test_an_empty_file_is_all_defaults() -> None:
-    assert parse_config("") == RepositoryConfig() == parse_config(FILE) == parse_config("# nothing\n")
+    assert (
+        parse_config("") == RepositoryConfig() == parse_config(FILE) == parse_config("# nothing\n")
+    )
     assert RepositoryConfig().chunking == Chunking(256, 400, 128)
 
 
@@ -85,11 +87,23 @@ def test_a_document_mark_in_front_is_no_fault(lead: str) -> None:
         ("approval:\n  branch: refs/heads/x\n", 2, "approval.branch"),
         ("approval:\n  branch: a..b\n", 2, "approval.branch"),
         ("approval: strict\n", 1, "approval.branch must be the name of a branch, not 'strict'"),
-        ("governance:\n  outbound_policy: allow\n", 2, "must be block_all, require_approval, allow_generic or "),
+        (
+            "governance:\n  outbound_policy: allow\n",
+            2,
+            "must be block_all, require_approval, allow_generic or ",
+        ),
         ("governance: allow_all\n", 1, "governance.outbound_policy must be"),
         ("git:\n  autocommit: sometimes\n", 2, "git.autocommit must be auto, true or false"),
-        ("search:\n  chunking:\n    limit: -3\n", 3, "search.chunking.limit must be a number of tokens"),
-        ("search:\n  chunking:\n    target: 500\n", 2, "minimum <= target <= limit, not 128, 500, 400"),
+        (
+            "search:\n  chunking:\n    limit: -3\n",
+            3,
+            "search.chunking.limit must be a number of tokens",
+        ),
+        (
+            "search:\n  chunking:\n    target: 500\n",
+            2,
+            "minimum <= target <= limit, not 128, 500, 400",
+        ),
         ("search:\n  index: /etc/x\n", 2, "search.index must be empty, or an address"),
         ("search:\n  model: ../../x\n", 2, "search.model"),
         ("tag_aliases: [a]\n", 1, "tag_aliases must be lines of `alias: tag`"),
@@ -120,7 +134,12 @@ def test_unknown_settings_are_left_alone_but_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "before", "after"),
     [
-        ("approval.branch", "trunk", "  branch: main   # the trunk\n", "  branch: trunk   # the trunk\n"),
+        (
+            "approval.branch",
+            "trunk",
+            "  branch: main   # the trunk\n",
+            "  branch: trunk   # the trunk\n",
+        ),
         ("search.chunking.limit", "300", "    limit: 400\n", "    limit: 300\n"),
         ("git.autocommit", "no", "  autocommit: auto\n", "  autocommit: false\n"),
         ("search.index", "s3://b/x", '  index: ""\n', "  index: s3://b/x\n"),
@@ -132,14 +151,21 @@ def test_unknown_settings_are_left_alone_but_can_be_named() -> None:
         ("format", "1", "", ""),
     ],
 )
-def test_a_setting_is_changed_where_it_stands(key: str, value: Any, before: str, after: str) -> None:
+def test_a_setting_is_changed_where_it_stands(
+    key: str, value: Any, before: str, after: str
+) -> None:
     assert set_value(FILE, key, value) == FILE.replace(before, after, 1)
 
 
 def test_a_setting_is_added_to_an_empty_file_and_a_missing_line_end_stays_missing() -> None:
-    assert set_value("", "search.chunking.target", "200") == "search:\n  chunking:\n    target: 200\n"
+    assert (
+        set_value("", "search.chunking.target", "200") == "search:\n  chunking:\n    target: 200\n"
+    )
     assert set_value("events: true", "events", "false") == "events: false"
-    assert set_value("events: true", "git.autocommit", "true") == "events: true\ngit:\n  autocommit: true"
+    assert (
+        set_value("events: true", "git.autocommit", "true")
+        == "events: true\ngit:\n  autocommit: true"
+    )
     assert set_value("events: true\r\n", "format", 1) == "events: true\r\nformat: 1\r\n"
 
 
@@ -178,7 +204,9 @@ FLAGS = _WAY | well_kept.GLOBSTAR | well_kept.DOTGLOB
         ("../secret", [], ["secret", "../secret"]),
     ],
 )  # fmt: skip
-def test_a_pattern_names_these_files_and_not_those(pattern: str, named: list[str], not_named: list[str]) -> None:
+def test_a_pattern_names_these_files_and_not_those(
+    pattern: str, named: list[str], not_named: list[str]
+) -> None:
     assert [path for path in named if not matches(pattern, path)] == []
     assert [path for path in not_named if matches(pattern, path)] == []
 
@@ -198,10 +226,30 @@ def test_patterns_that_would_take_forever_do_not() -> None:
 
 
 PIECES = st.sampled_from(
-    ["a", "b", "ab", ".b", "-", "*", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[.]", "{a,b}", "{a,*.b}", "a{,c}"]
+    [
+        "a",
+        "b",
+        "ab",
+        ".b",
+        "-",
+        "*",
+        "?",
+        "[ab]",
+        "[!a]",
+        "[^b]",
+        "[a-c]",
+        "[.]",
+        "{a,b}",
+        "{a,*.b}",
+        "a{,c}",
+    ]
 )
 SEGMENTS = st.one_of(st.just("**"), st.lists(PIECES, min_size=1, max_size=4).map("".join))
-PATTERNS = st.lists(SEGMENTS, min_size=1, max_size=5).map("/".join).filter(lambda text: text.count("{") <= 4)
+PATTERNS = (
+    st.lists(SEGMENTS, min_size=1, max_size=5)
+    .map("/".join)
+    .filter(lambda text: text.count("{") <= 4)
+)
 NAMES = st.text("ab.-c", min_size=1, max_size=4).filter(lambda name: name.strip("."))
 PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)
 

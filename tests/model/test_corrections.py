@@ -35,7 +35,8 @@ def test_what_turns_down_what_the_agent_did_and_says_what_holds_is_sure(text: st
         "High Severity: all callers must pass a context instead, otherwise the call never ends",
         "The function reads each file twice: it must not, as all of it fits into memory, "
         + "of any size and kind, " * 4,
-        "You are a reviewer. " + "We should never merge what has no tests, because it breaks. " * 12,
+        "You are a reviewer. "
+        + "We should never merge what has no tests, because it breaks. " * 12,
     ],
 )
 def test_a_request_a_question_and_what_another_wrote_is_not(text: str) -> None:

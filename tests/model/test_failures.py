@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from ai_lessons.model import transcripts
 from ai_lessons.model.entries import Entry, Kind
-from ai_lessons.model.transcripts import BAR, alike, attempts, programs, quoted_in, rarity, shape, shown_in, telling
+from ai_lessons.model.transcripts import (
+    BAR,
+    alike,
+    attempts,
+    programs,
+    quoted_in,
+    rarity,
+    shape,
+    shown_in,
+    telling,
+)
 
 ONE = "fatal: The current branch cart has no upstream branch."
 WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\n\n    git push -u origin cart\n"
@@ -18,8 +28,12 @@ def likely(one: str, other: str) -> float:
 
 
 def test_names_paths_and_numbers_do_not_count() -> None:
-    assert shape("cp: cannot stat '/tmp/a 1': No such file") == shape('cp: cannot stat "b.txt": No such file')
-    assert shape("error at /srv/app/main.py:31: x7 failed") == (frozenset({"error", "at", "failed"}),)
+    assert shape("cp: cannot stat '/tmp/a 1': No such file") == shape(
+        'cp: cannot stat "b.txt": No such file'
+    )
+    assert shape("error at /srv/app/main.py:31: x7 failed") == (
+        frozenset({"error", "at", "failed"}),
+    )
 
 
 def test_of_a_long_output_the_first_the_last_and_the_errors_tell() -> None:
@@ -29,11 +43,15 @@ def test_of_a_long_output_the_first_the_last_and_the_errors_tell() -> None:
 
 
 @pytest.mark.parametrize("kept", [ONE, WHOLE])
-def test_the_same_failure_about_something_else_is_alike_also_if_a_line_of_it_was_kept(kept: str) -> None:
+def test_the_same_failure_about_something_else_is_alike_also_if_a_line_of_it_was_kept(
+    kept: str,
+) -> None:
     assert likely(kept, WHOLE.replace("cart", "till")) >= BAR
 
 
-@pytest.mark.parametrize("other", ["", "fatal: not a git repository", "error: src refspec main does not match any"])
+@pytest.mark.parametrize(
+    "other", ["", "fatal: not a git repository", "error: src refspec main does not match any"]
+)
 def test_another_failure_of_the_same_program_is_not(other: str) -> None:
     assert likely(WHOLE, other) < BAR
 
@@ -136,7 +154,10 @@ def test_a_question_in_words_that_names_an_error_is_no_failure(question: str) ->
 
 
 def test_a_line_that_names_a_command_and_a_message_may_be_one() -> None:
-    assert shown_in("pytest says ImportError: no yaml") == ("$ pytest says\nImportError: no yaml", False)
+    assert shown_in("pytest says ImportError: no yaml") == (
+        "$ pytest says\nImportError: no yaml",
+        False,
+    )
 
 
 @given(st.text(max_size=40), st.text(max_size=200))
@@ -151,8 +172,18 @@ def test_a_failure_that_a_text_keeps_is_read_again(command: str, output: str) ->
 
 
 def test_a_message_that_a_lesson_quotes_is_met_with_the_names_that_the_program_prints() -> None:
-    quoted = [("L", shape("Reverse accessor clashes with reverse accessor for")), ("short", shape("clashes with"))]
+    quoted = [
+        ("L", shape("Reverse accessor clashes with reverse accessor for")),
+        ("short", shape("clashes with")),
+    ]
     line = "shop.Cart.owner: (fields.E304) Reverse accessor 'User.cart_set' for 'shop.Cart.owner' clashes with reverse"
-    output = "\n".join(("Error: 2 issues", *map(str, range(20)), f"{line} accessor for 'shop.Cart.buyer'.", "2 issues"))
+    output = "\n".join(
+        (
+            "Error: 2 issues",
+            *map(str, range(20)),
+            f"{line} accessor for 'shop.Cart.buyer'.",
+            "2 issues",
+        )
+    )
     assert quoted_in(output, quoted) == {"L"}
     assert quoted_in(output.replace("clashes", "agrees"), quoted) == set()

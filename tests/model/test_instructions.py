@@ -44,7 +44,10 @@ def test_each_item_and_sentence_that_prescribes_is_a_statement_with_the_text_aro
         ("Pin every version", 8),
         ("New features need tests", 10),
         ("Never mock the database, because the mock hid a bug.", 13),
-        ("Catch the error you mean: a bare `except Exception` is FORBIDDEN outside the entry point.", 20),
+        (
+            "Catch the error you mean: a bare `except Exception` is FORBIDDEN outside the entry point.",
+            20,
+        ),
     ]
     assert pieces.statements[0].text == "## Packages\n\n- ONLY use uv, NEVER pip"
     assert pieces.statements[1].text == "- Pin every version"
@@ -60,13 +63,25 @@ def test_each_item_and_sentence_that_prescribes_is_a_statement_with_the_text_aro
         # what stands above says whether to do it
         ("## Don't\n\n- Commit secrets\n- `any`\n", ["Don't: Commit secrets", "Don't: `any`"]),
         ("Never do any of these:\n\n- commit secrets\n", ["Never do any of these: commit secrets"]),
-        ("When you write tests:\n- never mock\n- Style is free\n", ["When you write tests: never mock"]),
-        ("Follow these rules:\n\n- Never push to main\n- Pin versions\n", ["Never push to main", "Pin versions"]),
-        ("Run these in order:\n\n1. `make lint`\n2. `make test`\n", ["Run these in order: `make lint`; `make test`"]),
+        (
+            "When you write tests:\n- never mock\n- Style is free\n",
+            ["When you write tests: never mock"],
+        ),
+        (
+            "Follow these rules:\n\n- Never push to main\n- Pin versions\n",
+            ["Never push to main", "Pin versions"],
+        ),
+        (
+            "Run these in order:\n\n1. `make lint`\n2. `make test`\n",
+            ["Run these in order: `make lint`; `make test`"],
+        ),
         ("- Avoid sleeps. Instead:\n  - Use events\n  - Use clocks\n", ["Avoid sleeps."]),
         ("- Packages\n  - ONLY use uv\n    - never pip\n", ["ONLY use uv", "Packages: never pip"]),
         # a paragraph makes several, unless they only go on
-        ("Use uv for all. Never use pip here. It is slow.\n", ["Use uv for all.", "Never use pip here."]),
+        (
+            "Use uv for all. Never use pip here. It is slow.\n",
+            ["Use uv for all.", "Never use pip here."],
+        ),
         ("Do not use pip. Use uv instead.\n", ["Do not use pip.", "Use uv instead."]),
         ("Do not use pip. Instead use uv.\n", ["Do not use pip."]),
         # what is too short says it with its heading
@@ -85,12 +100,16 @@ def test_titles_say_what_to_do_as_the_text_means_it(text: str, found: list[str])
 
 def test_a_second_frontmatter_is_no_title() -> None:
     pieces = cut("---\ndescription: All of it\nname: x\n---\n\n- Never push\n")
-    assert [(statement.title, statement.line) for statement in pieces.statements] == [("Never push", 1)]
+    assert [(statement.title, statement.line) for statement in pieces.statements] == [
+        ("Never push", 1)
+    ]
     assert "name: x" in pieces.statements[0].text
 
 
 def test_a_long_sentence_is_told_by_its_first_clause() -> None:
-    long = f"Never push to main without a review, even where {'it is urgent and ' * 20}nobody looks."
+    long = (
+        f"Never push to main without a review, even where {'it is urgent and ' * 20}nobody looks."
+    )
     assert titles(f"- {long}\n") == ["Never push to main without a review"]
     assert cut(f"- {long}\n").statements[0].text == f"- {long}"
     assert len(title_of("Use " + "x" * 500)) <= 200
@@ -99,7 +118,11 @@ def test_a_long_sentence_is_told_by_its_first_clause() -> None:
 def test_the_reason_of_a_statement_is_the_nearest_that_gives_one() -> None:
     text = "- Use uv. It keeps the lock right.\n- Pin versions\n\n## B\n\nRun tests alone.\n\nWhy: it is slow.\n"
     reasons = {statement.title: statement.reason for statement in cut(text).statements}
-    assert reasons == {"Use uv.": "It keeps the lock right.", "Pin versions": "", "Run tests alone.": "it is slow."}
+    assert reasons == {
+        "Use uv.": "It keeps the lock right.",
+        "Pin versions": "",
+        "Run tests alone.": "it is slow.",
+    }
 
 
 ROWS = st.sampled_from([
@@ -117,14 +140,18 @@ def test_no_line_of_a_text_is_lost(rows: list[str]) -> None:
     there = {row.strip() for text in texts for row in text.split("\n")}
     imports = {row for row in rows if row.startswith("@")}
     assert {row.strip() for row in rows} - {""} - imports <= there
-    assert all(statement.title.strip() and "\n" not in statement.title for statement in pieces.statements)
+    assert all(
+        statement.title.strip() and "\n" not in statement.title for statement in pieces.statements
+    )
     assert all(len(statement.title) <= 200 for statement in pieces.statements)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_cut_and_each_title_is_one_line(text: str) -> None:
     pieces = cut(text)
-    assert all(statement.title.strip() and len(statement.title) <= 200 for statement in pieces.statements)
+    assert all(
+        statement.title.strip() and len(statement.title) <= 200 for statement in pieces.statements
+    )
     assert "".join("".join(sentences_of_paragraph(text)).split()) == "".join(text.split())
     assert prescribes(text) in {True, False}
 

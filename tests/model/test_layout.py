@@ -10,7 +10,16 @@ from ai_lessons.interfaces import output, text
 from ai_lessons.interfaces.output import View
 from ai_lessons.model import checks, chunks, frontmatter, layout, links, markdown
 from ai_lessons.model.config import Chunking
-from ai_lessons.model.entries import KINDS, Entry, EntrySummary, Kind, Relation, Status, handle, id_end
+from ai_lessons.model.entries import (
+    KINDS,
+    Entry,
+    EntrySummary,
+    Kind,
+    Relation,
+    Status,
+    handle,
+    id_end,
+)
 from ai_lessons.model.layout import Place, check_path, place
 from ai_lessons.search import catalog, catalog_update
 
@@ -50,12 +59,17 @@ def test_other_files_are_not_entries(path: str) -> None:
 def test_new_entries_lie_where_the_design_says() -> None:
     title = "PUT /workflows replaces the entire resource, always and everywhere, and that is a long title"
     lesson = layout.new_path(Kind.LESSON, "jira", title, ULID_1, "2026-11-21T20:14:00Z")
-    assert lesson == "jira/lessons/2026-11/put-workflows-replaces-the-entire-resource-always-8f3k2a.md"
+    assert (
+        lesson == "jira/lessons/2026-11/put-workflows-replaces-the-entire-resource-always-8f3k2a.md"
+    )
     assert layout.slug("部署前先备份 数据库") == "部署前先备份-数据库"
     assert layout.slug("Straße Ünlü й") == "strasse-unlu-й"
     assert [layout.slug(name, keep="+#") for name in ("C++ lib", "C#")] == ["c++-lib", "c#"]
     assert layout.slug("C++") == "c"
-    assert layout.new_path(Kind.RULE, "jira", "No é — ever", ULID_1, "") == "jira/rules/no-e-ever-8f3k2a.md"
+    assert (
+        layout.new_path(Kind.RULE, "jira", "No é — ever", ULID_1, "")
+        == "jira/rules/no-e-ever-8f3k2a.md"
+    )
     assert layout.resource_path(Kind.DOC, "jira", ["3.1"], "api/x.md") == "jira/docs/3.1/api/x.md"
     assert layout.side_of("jira/scripts/3.1/x.sh") == "jira/scripts/3.1/x.sh.md"
 
@@ -108,7 +122,8 @@ def test_unsafe_paths_are_refused(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["a/b.md", "größe/日本語 notes.md", "a/b c (1).md", "a/v1.2.3-rc+1/x.sh", "a/connect.md"]
+    "path",
+    ["a/b.md", "größe/日本語 notes.md", "a/b c (1).md", "a/v1.2.3-rc+1/x.sh", "a/connect.md"],
 )
 def test_ordinary_paths_pass(path: str) -> None:
     check_path(path)
@@ -130,7 +145,9 @@ def test_our_own_hidden_folder_passes_when_asked_for_but_git_never_does() -> Non
         (",", []), ("", []), (None, []), (["x", 1], ["x"]),
     ],
 )  # fmt: skip
-def test_a_list_with_commas_is_a_list_of_globs_and_braces_stay(stated: object, globs: list[str]) -> None:
+def test_a_list_with_commas_is_a_list_of_globs_and_braces_stay(
+    stated: object, globs: list[str]
+) -> None:
     assert layout.globs(stated) == globs
 
 
@@ -144,18 +161,26 @@ def written(kind: Kind) -> Entry:
     stated = dict.fromkeys(KINDS[kind].required, "because it is so")
     fields = frontmatter.new_fields(kind, ID, "2026-11-21T20:14:00Z", title="A title", **stated)
     path = layout.new_path(kind, "p", "A title", ID, "2026-11")
-    return frontmatter.read_entry(path, markdown.render(fields | {"path": "/x"}, "Words.\n").encode())
+    return frontmatter.read_entry(
+        path, markdown.render(fields | {"path": "/x"}, "Words.\n").encode()
+    )
 
 
 def light_of(kind: Kind) -> EntrySummary:
     entry = written(kind)
     fields = catalog_update.summary_fields(entry)
-    return EntrySummary(ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", **fields)
+    return EntrySummary(
+        ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", **fields
+    )
 
 
 def test_letters_folders_and_names_tell_kinds_apart() -> None:
     assert set(KINDS) == set(Kind)
-    assert len({row.letter for row in KINDS.values()}) == len({row.folder for row in KINDS.values()}) == len(Kind)
+    assert (
+        len({row.letter for row in KINDS.values()})
+        == len({row.folder for row in KINDS.values()})
+        == len(Kind)
+    )
 
 
 @EVERY
@@ -175,7 +200,9 @@ def test_a_kind_is_written_read_checked_and_found_by_its_folder_and_letter(kind:
 def test_what_a_kind_demands_is_missed(kind: Kind) -> None:
     for key in KINDS[kind].required:
         entry = written(kind)
-        lacking = entry._replace(fields={name: value for name, value in entry.fields.items() if name != key})
+        lacking = entry._replace(
+            fields={name: value for name, value in entry.fields.items() if name != key}
+        )
         assert any(f"needs a {key}" in problem.message for problem in checks.check_entry(lacking))
 
 
@@ -183,7 +210,9 @@ def test_what_a_kind_demands_is_missed(kind: Kind) -> None:
 def test_a_kind_has_passages_and_may_be_linked(kind: Kind) -> None:
     text = " ".join(passage.text for passage in chunks.split(written(kind), Chunking()))
     assert "Words." in text
-    assert all("because it is so" in text for key in KINDS[kind].required if key == KINDS[kind].opening)
+    assert all(
+        "because it is so" in text for key in KINDS[kind].required if key == KINDS[kind].opening
+    )
     assert links.joins(Relation.RELATED_TO, kind, kind)
     assert links.joins(Relation.SUPERSEDES, kind, kind)
 

@@ -98,7 +98,10 @@ NPM = {
         "packages/linked": {"version": "0.1.0"},
     },
 }
-NPM_1 = {"lockfileVersion": 1, "dependencies": {"react": {"version": "17.0.2"}, "x": {"version": "file:../x"}, "y": 1}}
+NPM_1 = {
+    "lockfileVersion": 1,
+    "dependencies": {"react": {"version": "17.0.2"}, "x": {"version": "file:../x"}, "y": 1},
+}
 
 GO = """\
 module example.com/shop
@@ -164,7 +167,9 @@ def test_broken_huge_and_hostile_files_say_nothing(path: str, text: str) -> None
 @given(st.sampled_from([REQUIREMENTS, UV, POETRY, CARGO, GO, json.dumps(NPM)]), st.data())
 def test_a_file_that_was_cut_or_mangled_breaks_no_reader(text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text)))
-    mangled = text[:at] + data.draw(st.text(max_size=5)) + text[data.draw(st.integers(at, len(text))) :]
+    mangled = (
+        text[:at] + data.draw(st.text(max_size=5)) + text[data.draw(st.integers(at, len(text))) :]
+    )
     for path in ("uv.lock", "go.mod", "requirements.txt", "package-lock.json"):
         assert all(len(part) <= 200 for found in packages(path, mangled) for part in found)
 
@@ -183,7 +188,9 @@ def test_names_under_which_a_package_is_known(package: str, names: set[str]) -> 
     assert names_of_package(package) == names
 
 
-def uses(manifests: list[Manifest], *projects: str, **aliases: str) -> dict[str, list[tuple[str, str]]]:
+def uses(
+    manifests: list[Manifest], *projects: str, **aliases: str
+) -> dict[str, list[tuple[str, str]]]:
     found = in_use(manifests, projects, aliases)
     return {project: [(use.version, use.path) for use in some] for project, some in found.items()}
 
@@ -200,9 +207,17 @@ def test_a_project_has_the_versions_of_the_package_of_its_name() -> None:
 
 def test_other_names_lead_to_a_package() -> None:
     files = [Manifest("requirements.txt", "scikit-learn==1.5.0\nvue==3.0\nredis==5.0")]
-    assert uses(files, "sklearn", sklearn="scikit-learn") == {"sklearn": [("@1.5.0", "requirements.txt")]}
-    assert uses(files, "machine learning", scikit_learn="machine-learning").keys() == {"machine learning"}
-    assert uses(files, "vue.js", "redis-py", "python-redis").keys() == {"vue.js", "redis-py", "python-redis"}
+    assert uses(files, "sklearn", sklearn="scikit-learn") == {
+        "sklearn": [("@1.5.0", "requirements.txt")]
+    }
+    assert uses(files, "machine learning", scikit_learn="machine-learning").keys() == {
+        "machine learning"
+    }
+    assert uses(files, "vue.js", "redis-py", "python-redis").keys() == {
+        "vue.js",
+        "redis-py",
+        "python-redis",
+    }
 
 
 def test_the_nearest_files_decide_and_a_lock_before_a_manifest() -> None:
@@ -217,7 +232,9 @@ def test_the_nearest_files_decide_and_a_lock_before_a_manifest() -> None:
 def test_languages_of_one_distance_count_all() -> None:
     files = [
         Manifest("two/requirements.txt", "redis==5.0", 2),
-        Manifest("two/package-lock.json", '{"packages": {"node_modules/redis": {"version": "4.6.0"}}}', 2),
+        Manifest(
+            "two/package-lock.json", '{"packages": {"node_modules/redis": {"version": "4.6.0"}}}', 2
+        ),
         Manifest("Cargo.lock", CARGO, 2),
     ]
     assert [version for version, _ in uses(files, "redis")["redis"]] == ["@4.6.0", "@5.0"]
@@ -263,7 +280,9 @@ packages:
         ("\x00:\n- : :", []),
     ],
 )
-def test_what_a_project_of_pnpm_asks_for_itself_is_read(text: str, found: list[tuple[str, str]]) -> None:
+def test_what_a_project_of_pnpm_asks_for_itself_is_read(
+    text: str, found: list[tuple[str, str]]
+) -> None:
     assert packages("pnpm-lock.yaml", text) == found
 
 
@@ -280,8 +299,17 @@ def test_the_packages_that_a_project_asks_for_are_named_once() -> None:
     [tool.poetry.group.docs.dependencies]
     mkdocs = "*"
     """
-    assert direct("pyproject.toml", project) == ["click", "pyyaml", "ruff", "pytest", "httpx", "mkdocs"]
-    assert direct("package.json", '{"dependencies": {"@a/b": "1"}, "devDependencies": {"c": "2"}}') == ["@a/b", "c"]
+    assert direct("pyproject.toml", project) == [
+        "click",
+        "pyyaml",
+        "ruff",
+        "pytest",
+        "httpx",
+        "mkdocs",
+    ]
+    assert direct(
+        "package.json", '{"dependencies": {"@a/b": "1"}, "devDependencies": {"c": "2"}}'
+    ) == ["@a/b", "c"]
     assert direct("package.json", "[]") == []
     for path in ("pyproject.toml", "package.json"):
         with pytest.raises(ValueError, match=r"line|name"):

@@ -61,7 +61,10 @@ def test_a_document_is_fields_and_the_exact_body() -> None:
     assert document.fields["title"] == "PUT /workflows replaces the entire resource"
     assert document.fields["tags"] == ["jira-api", "workflows"]
     assert document.fields["pattern"]["because"] == "PUT deletes the statuses"
-    assert document.fields["links"][1] == {"related_to": "01JD3Z8QK5W7M2X9V4T68F3K2C", "weight": 0.5}
+    assert document.fields["links"][1] == {
+        "related_to": "01JD3Z8QK5W7M2X9V4T68F3K2C",
+        "weight": 0.5,
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,12 +99,20 @@ def test_scalars_stay_text_unless_they_can_mean_nothing_else(written: str, value
 
 
 def test_only_a_weight_is_a_fraction() -> None:
-    assert parse("---\na: {weight: 0.5, other: 0.5}\n---\n").fields["a"] == {"weight": 0.5, "other": "0.5"}
+    assert parse("---\na: {weight: 0.5, other: 0.5}\n---\n").fields["a"] == {
+        "weight": 0.5,
+        "other": "0.5",
+    }
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 2.25, 1e-7, 12345.678, -1.5])
 def test_a_weight_is_written_so_that_it_reads_back(weight: float) -> None:
-    assert parse(render({"links": [{"proves": "x", "weight": weight}]}, "")).fields["links"][0]["weight"] == weight
+    assert (
+        parse(render({"links": [{"proves": "x", "weight": weight}]}, "")).fields["links"][0][
+            "weight"
+        ]
+        == weight
+    )
 
 
 def test_keys_are_words_whatever_yaml_makes_of_them() -> None:
@@ -155,7 +166,12 @@ def test_the_reader_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("data", "line", "words"),
-    [(b"a\n\xff", 2, "0xff"), (b"\xff\xfea\0", 1, "UTF-8"), (b"a\n\nb\0c", 3, "NUL"), (b"\xed\xa0\x80", 1, "UTF-8")],
+    [
+        (b"a\n\xff", 2, "0xff"),
+        (b"\xff\xfea\0", 1, "UTF-8"),
+        (b"a\n\nb\0c", 3, "NUL"),
+        (b"\xed\xa0\x80", 1, "UTF-8"),
+    ],
 )
 def test_bytes_that_are_no_text_are_refused(data: bytes, line: int, words: str) -> None:
     with pytest.raises(InvalidEntry, match=words) as caught:
@@ -167,7 +183,9 @@ FORMS = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
 @given(
-    st.text(alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=50),
+    st.text(
+        alphabet=st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=50
+    ),
     st.sampled_from(FORMS),
     st.sampled_from(["\ufeff", ""]),
 )
@@ -175,7 +193,10 @@ def test_frontmatter_in_any_form_of_utf_16_and_32_is_read(text: str, form: str, 
     assert decode(f"{mark}---{text}".encode(form), "a.md") == f"---{text}"
 
 
-@given(st.binary(max_size=100), st.sampled_from(["", "UTF-32", "UTF-16LE-BOM", "IBM037", "SHIFT_JIS", "UTF-7"]))
+@given(
+    st.binary(max_size=100),
+    st.sampled_from(["", "UTF-32", "UTF-16LE-BOM", "IBM037", "SHIFT_JIS", "UTF-7"]),
+)
 def test_bytes_become_utf_8_or_stay_as_they_are(data: bytes, encoding: str) -> None:
     text = as_utf8(data, encoding)
     assert text == data or (not is_utf8(data) and text.decode() is not None)
@@ -230,14 +251,20 @@ nasty = st.one_of(
 values: st.SearchStrategy[Any] = st.recursive(
     nasty | st.booleans() | st.integers(-(10**15), 10**15) | st.none(),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(nasty.filter(lambda k: 0 < len(k) < 100), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(nasty.filter(lambda k: 0 < len(k) < 100), inner, max_size=3)
     ),
     max_leaves=6,
 )
-keys = st.sampled_from(["id", "title", "x_custom", "confidence", "from", "created", "other", "applies_to", "links"])
+keys = st.sampled_from(
+    ["id", "title", "x_custom", "confidence", "from", "created", "other", "applies_to", "links"]
+)
 
 
-@given(st.dictionaries(keys, values, max_size=5), st.text(alphabet=st.characters(blacklist_categories=["Cs"])))
+@given(
+    st.dictionaries(keys, values, max_size=5),
+    st.text(alphabet=st.characters(blacklist_categories=["Cs"])),
+)
 def test_what_is_rendered_reads_back(fields: dict[str, Any], body: str) -> None:
     document = parse(render(fields, body))
     assert document.fields == fields
@@ -246,12 +273,19 @@ def test_what_is_rendered_reads_back(fields: dict[str, Any], body: str) -> None:
 
 @pytest.mark.parametrize("value", NASTY, ids=ascii)
 def test_nasty_strings_survive_in_every_position(value: str) -> None:
-    fields = {"title": value, "links": [value, {"a": value}, [value]], "pattern": {"do": value}, "created": value}
+    fields = {
+        "title": value,
+        "links": [value, {"a": value}, [value]],
+        "pattern": {"do": value},
+        "created": value,
+    }
     assert parse(render(fields, "b")).fields == fields
     assert parse(edit("---\nlinks: [a]\npattern: {do: x}\n---\n", fields)).fields == fields
 
 
-@pytest.mark.parametrize("value", [v for v in NASTY if "\x00" not in v and v != "\uffff"], ids=ascii)
+@pytest.mark.parametrize(
+    "value", [v for v in NASTY if "\x00" not in v and v != "\uffff"], ids=ascii
+)
 def test_other_yaml_readers_see_the_same_strings(value: str) -> None:
     matter, _ = split(render({"title": value, "tags": [value]}, ""))
     assert yaml.safe_load(matter or "") == {"title": value, "tags": [value]}
@@ -333,17 +367,25 @@ LINKS = parse(LESSON).fields["links"]
         ({"nothing": REMOVE, "pattern.nothing": REMOVE}, []),
     ],
 )  # fmt: skip
-def test_a_change_touches_only_its_lines_and_comments_stay(changes: dict[str, Any], lines: list[str]) -> None:
-    diff = difflib.unified_diff(LESSON.splitlines(), edit(LESSON, changes).splitlines(), lineterm="", n=0)
+def test_a_change_touches_only_its_lines_and_comments_stay(
+    changes: dict[str, Any], lines: list[str]
+) -> None:
+    diff = difflib.unified_diff(
+        LESSON.splitlines(), edit(LESSON, changes).splitlines(), lineterm="", n=0
+    )
     assert [line for line in diff if line[:3] not in {"---", "+++"} and line[0] in "+-"] == lines
 
 
 def test_a_new_key_goes_to_its_place_in_the_fixed_order() -> None:
-    assert "created: 2026-11-21T20:14:00Z\ncategory: solution\npattern:" in edit(LESSON, {"category": "solution"})
+    assert "created: 2026-11-21T20:14:00Z\ncategory: solution\npattern:" in edit(
+        LESSON, {"category": "solution"}
+    )
     assert "confidence: high\nsource: tested\nx_custom" in edit(LESSON, {"source": "tested"})
     assert "  weight: 0.5\nzebra: 1\n\n# the end\n---\n" in edit(LESSON, {"zebra": 1})
     assert edit("---\ntitle: x\n---\n", {"id": "A"}) == "---\nid: A\ntitle: x\n---\n"
-    assert edit("---\n# only this\n---\nb", {"kind": "doc"}) == "---\n# only this\nkind: doc\n---\nb"
+    assert (
+        edit("---\n# only this\n---\nb", {"kind": "doc"}) == "---\n# only this\nkind: doc\n---\nb"
+    )
     assert edit("---\n---\nb", {"kind": "doc"}) == "---\nkind: doc\n---\nb"
 
 
@@ -363,7 +405,13 @@ def test_the_body_is_replaced_exactly_as_given() -> None:
 
 def test_windows_line_ends_and_byte_order_mark_stay() -> None:
     windows = "\ufeff" + LESSON.replace("\n", "\r\n")
-    changes = {"title": "New", "tags": ["jira-api", "new"], "zebra": ["a"], "rationale": "one\ntwo", "versions": REMOVE}
+    changes = {
+        "title": "New",
+        "tags": ["jira-api", "new"],
+        "zebra": ["a"],
+        "rationale": "one\ntwo",
+        "versions": REMOVE,
+    }
     after = edit(windows, changes)
     assert "\n" not in after.replace("\r\n", "")
     assert after.removeprefix("\ufeff").replace("\r\n", "\n") == edit(LESSON, changes)
@@ -396,7 +444,11 @@ def test_windows_line_ends_and_byte_order_mark_stay() -> None:
         ("a:\n  long\n  text # c\nb: 1\n", {"a": "x"}, "a:\n  x # c\nb: 1\n"),
         ("a:\n- - x\n  - y\n- z\n", {"a": [["x"], "z"]}, "a:\n- [x]\n- z\n"),
         ("a:\n  -\n    x\n  - y\n", {"a": ["y"]}, "a:\n  - y\n"),
-        ("a:\n  - x\n\n  # about y\n  - y\n", {"a": ["x", "m", "y"]}, "a:\n  - x\n  - m\n\n  # about y\n  - y\n"),
+        (
+            "a:\n  - x\n\n  # about y\n  - y\n",
+            {"a": ["x", "m", "y"]},
+            "a:\n  - x\n  - m\n\n  # about y\n  - y\n",
+        ),
         ("  a: 1\n  c: 2\n", {"b": 3}, "  a: 1\n  c: 2\n  b: 3\n"),
         ("a: 'it''s' # c\n", {"a": "x"}, "a: x # c\n"),
         ('? "a b"\n: 1\nc: 2\n', {"a b": 3}, '? "a b"\n: 3\nc: 2\n'),
@@ -405,11 +457,15 @@ def test_windows_line_ends_and_byte_order_mark_stay() -> None:
         ("kind: doc\npattern:\n  do: x\n", {"pattern.do": REMOVE}, "kind: doc\n"),
     ],
 )
-def test_an_edit_of_one_key_leaves_all_other_bytes(before: str, changes: dict[str, Any], after: str) -> None:
+def test_an_edit_of_one_key_leaves_all_other_bytes(
+    before: str, changes: dict[str, Any], after: str
+) -> None:
     assert edit(f"---\n{before}---\nbody", changes) == f"---\n{after}---\nbody"
 
 
-@pytest.mark.parametrize("text", [LESSON, LESSON.replace("\n", "\r\n"), "\ufeff" + LESSON, "# plain\n", "---\n---"])
+@pytest.mark.parametrize(
+    "text", [LESSON, LESSON.replace("\n", "\r\n"), "\ufeff" + LESSON, "# plain\n", "---\n---"]
+)
 def test_changing_nothing_is_byte_identical(text: str) -> None:
     document = parse(text)
     assert edit(text, {}) == text
@@ -422,7 +478,9 @@ def documents(draw: st.DrawFn) -> str:
     """Frontmatter as a person might write it: our values in mixed styles, comments and blank lines between."""
     lines = ["---"]
     names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=5))
-    scalars = st.sampled_from(["x", "'it''s'", '"q: r"', "5", "", "~", "some words", "a#b", "http://x", "'#'"])
+    scalars = st.sampled_from(
+        ["x", "'it''s'", '"q: r"', "5", "", "~", "some words", "a#b", "http://x", "'#'"]
+    )
     comments = st.sampled_from(["", "", " # note", "   # a: b"])
     for name in names:
         lines += draw(st.sampled_from([[], [], ["# above"], [""]]))
@@ -436,10 +494,16 @@ def documents(draw: st.DrawFn) -> str:
         elif shape == 2:
             pad = draw(st.sampled_from(["", "  ", "    "]))
             lines.append(f"{name}:{comment}")
-            lines += [f"{pad}- {item}{draw(comments)}" for item in draw(st.lists(scalars, min_size=1, max_size=3))]
+            lines += [
+                f"{pad}- {item}{draw(comments)}"
+                for item in draw(st.lists(scalars, min_size=1, max_size=3))
+            ]
         elif shape == 3:
             lines.append(f"{name}:{comment}")
-            lines += [f"  {key}: {draw(scalars)}{draw(comments)}" for key in draw(st.sampled_from(["m", "mn", "mno"]))]
+            lines += [
+                f"  {key}: {draw(scalars)}{draw(comments)}"
+                for key in draw(st.sampled_from(["m", "mn", "mno"]))
+            ]
         elif shape == 4:
             mark = draw(st.sampled_from(["|", "|-", ">", "|+", ">-"]))
             lines += [f"{name}: {mark}{comment}", "  one", "", "  two: x"]
@@ -464,7 +528,9 @@ def test_setting_every_key_to_its_own_value_is_byte_identical(text: str) -> None
 @settings(max_examples=100)
 @given(documents(), names, values)
 @example("---\na: |\n  one\n\n  two: x\n# end\n---\nbody", "a", "\n")
-def test_an_edit_reads_back_and_changes_no_line_of_another_key(text: str, name: str, value: Any) -> None:
+def test_an_edit_reads_back_and_changes_no_line_of_another_key(
+    text: str, name: str, value: Any
+) -> None:
     before = parse(text)
     after = edit(text, {name: value})
     top, _, nested = name.partition(".")
@@ -475,7 +541,9 @@ def test_an_edit_reads_back_and_changes_no_line_of_another_key(text: str, name: 
     else:
         assert found == value
     assert read.body == before.body
-    assert {k: v for k, v in read.fields.items() if k != top} == {k: v for k, v in before.fields.items() if k != top}
+    assert {k: v for k, v in read.fields.items() if k != top} == {
+        k: v for k, v in before.fields.items() if k != top
+    }
     assert lines_of_others(before.fields, text, top) == lines_of_others(read.fields, after, top)
 
 
@@ -485,7 +553,9 @@ def test_removing_a_key_changes_no_line_of_another(text: str, name: str) -> None
     after = edit(text, {name: REMOVE})
     top = name.partition(".")[0]
     assert parse(after).fields.keys() | {top} == parse(text).fields.keys() | {top}
-    assert lines_of_others(parse(text).fields, text, top) == lines_of_others(parse(after).fields, after, top)
+    assert lines_of_others(parse(text).fields, text, top) == lines_of_others(
+        parse(after).fields, after, top
+    )
 
 
 def lines_of_others(fields: dict[str, Any], text: str, top: str) -> list[str]:
@@ -507,7 +577,9 @@ def test_sets_are_the_same_set_afterwards_and_stay_sorted(text: str, tags: list[
     assert edit(again, {"tags": tags}) == once or not tags
 
 
-def test_what_cannot_be_cut_out_alone_is_refused_with_its_line_and_invalid_frontmatter_is_never_edited() -> None:
+def test_what_cannot_be_cut_out_alone_is_refused_with_its_line_and_invalid_frontmatter_is_never_edited() -> (
+    None
+):
     with pytest.raises(InvalidEntry, match="cannot be changed alone") as caught:
         edit("---\nx: 1\na: [x, # c\n  y]\n---\n", {"a": ["x"]})
     assert caught.value.problems[0].line == 3
@@ -518,7 +590,9 @@ def test_what_cannot_be_cut_out_alone_is_refused_with_its_line_and_invalid_front
 @pytest.mark.parametrize("own", ["id: intro", "kind: Deployment", "tags: a, b", "id: 20240101"])
 def test_keys_of_another_program_stay_and_ours_go_below_a_key(own: str) -> None:
     text = f"---\n{own}\ntitle: T  # theirs\n---\nBody\n"
-    new = edit(text, {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "doc", "title": "T", "tags": ["x"]})
+    new = edit(
+        text, {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "doc", "title": "T", "tags": ["x"]}
+    )
     assert new == (
         f"---\n{own}\ntitle: T  # theirs\nai-lessons:\n  id: 01JD3Z8QK5W7M2X9V4T68F3K2A\n  kind: doc\n"
         "  tags:\n    - x\n---\nBody\n"

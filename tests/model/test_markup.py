@@ -37,9 +37,7 @@ def test_marks_of_restructured_text_are_none_of_its_words() -> None:
 
 
 def test_titles_and_code_of_asciidoc_are_those_of_markdown() -> None:
-    text = (
-        "= Retries\n\n== Backoff\n\n[source,sh]\n----\n== no title\ntool -r\n----\n\n....\nplain\n....\n\n=== Jitter\n"
-    )
+    text = "= Retries\n\n== Backoff\n\n[source,sh]\n----\n== no title\ntool -r\n----\n\n....\nplain\n....\n\n=== Jitter\n"
     assert adoc(text) == (
         "# Retries\n\n## Backoff\n\n```sh\n== no title\ntool -r\n```\n\n```\nplain\n```\n\n### Jitter\n"
     )
@@ -74,13 +72,32 @@ def test_no_word_of_a_text_is_lost(text: str) -> None:
 
 PARSER = MarkdownIt("commonmark").enable("table")
 PIECES = st.sampled_from(
-    ["#", "##", "####### x", " ", "    ", "\t", "\n", "\r", "\r\n", "=", "--", "a", "- ", "> ", "```", "*"]
+    [
+        "#",
+        "##",
+        "####### x",
+        " ",
+        "    ",
+        "\t",
+        "\n",
+        "\r",
+        "\r\n",
+        "=",
+        "--",
+        "a",
+        "- ",
+        "> ",
+        "```",
+        "*",
+    ]
 )
 
 
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_no_text_with_a_heading_passes_for_one_without(text: str) -> None:
-    headings = [token for token in PARSER.parse(text) if token.type == "heading_open" and token.level == 0]
+    headings = [
+        token for token in PARSER.parse(text) if token.type == "heading_open" and token.level == 0
+    ]
     assert may_have_headings(text) or not headings
 
 
@@ -92,9 +109,33 @@ DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110
 """Signs before numbers: format characters that are drawn."""
 
 IGNORED = {
-    *(0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x200B, 0x200E, 0x200F),
-    *(*range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x3164, *range(0xFE00, 0xFE0E), 0xFEFF, 0xFFA0),
-    *(*range(0xFFF0, 0xFFF9), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)),
+    *(
+        0xAD,
+        0x34F,
+        0x61C,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        *range(0x180B, 0x1810),
+        0x200B,
+        0x200E,
+        0x200F,
+    ),
+    *(
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        0x3164,
+        *range(0xFE00, 0xFE0E),
+        0xFEFF,
+        0xFFA0,
+    ),
+    *(
+        *range(0xFFF0, 0xFFF9),
+        *range(0x1BCA0, 0x1BCA4),
+        *range(0x1D173, 0x1D17B),
+        *range(0xE0000, 0xE1000),
+    ),
 }
 """The default ignorable code points, as Unicode lists them."""
 
@@ -130,7 +171,9 @@ def test_all_that_is_not_seen_is_escaped_and_nothing_else() -> None:
 
 
 def test_a_mark_on_no_letter_is_escaped() -> None:
-    marks = [chr(code) for code in range(sys.maxunicode + 1) if category(chr(code)) in {"Mn", "Mc", "Me"}]
+    marks = [
+        chr(code) for code in range(sys.maxunicode + 1) if category(chr(code)) in {"Mn", "Mc", "Me"}
+    ]
     for before in ("", "\n", "word ", "word\u3000", "\t"):
         assert [mark for mark in marks if mark in escaped(f"{before}{mark}a")] == []
         assert [mark for mark in marks if mark in escaped(f"{before}{mark}\u0301{mark}")] == []

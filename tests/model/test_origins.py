@@ -31,7 +31,14 @@ BLOCKS: dict[str, dict[str, Any]] = {
 
 
 def entry_with(source: Any, **more: Any) -> tuple[Any, str]:
-    fields = {"id": LESSON, "kind": "lesson", "title": "T", "source": source, "created": "2026-11-21", **more}
+    fields = {
+        "id": LESSON,
+        "kind": "lesson",
+        "title": "T",
+        "source": source,
+        "created": "2026-11-21",
+        **more,
+    }
     text = markdown.render(fields, "Body.\n")
     return read_entry("web/lessons/a.md", text.encode()), text
 
@@ -50,33 +57,50 @@ def test_a_word_and_every_sort_of_block_are_valid(source: Any) -> None:
     ("block", "fault"),
     [
         ({}, "source has no type"),
-        ({"type": "dream"}, "source.type 'dream' is none of transcript, user_created, promoted, imported, "),
+        (
+            {"type": "dream"},
+            "source.type 'dream' is none of transcript, user_created, promoted, imported, ",
+        ),
         ({"type": ["transcript"]}, "source.type ['transcript'] is none of"),
-        ({"type": "transcript", "session": "x"}, "source has no index, which type transcript needs"),
+        (
+            {"type": "transcript", "session": "x"},
+            "source has no index, which type transcript needs",
+        ),
         (BLOCKS["transcript"] | {"index": -1}, "source.index cannot be -1"),
         (BLOCKS["transcript"] | {"session": " "}, "source.session cannot be ' '"),
         (BLOCKS["transcript"] | {"how": "dreamt"}, "source.how cannot be 'dreamt'"),
         (BLOCKS["promoted"] | {"original": "L-1"}, "source.original cannot be 'L-1'"),
         (BLOCKS["promoted"] | {"from_scope": "planet:x"}, "source.from_scope cannot be 'planet:x'"),
-        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater' (type, how, curator)"),
+        (
+            BLOCKS["enterprise_curated"] | {"curater": "x"},
+            "source has no key 'curater' (type, how, curator)",
+        ),
         (BLOCKS["user_created"] | {"zebra": "x"}, "source has no key 'zebra' (type, how)"),
     ],
 )
-def test_what_is_wrong_with_a_block_is_named_with_its_line(block: dict[str, Any], fault: str) -> None:
+def test_what_is_wrong_with_a_block_is_named_with_its_line(
+    block: dict[str, Any], fault: str
+) -> None:
     entry, text = entry_with(block)
     found = check_entry(entry, text)
     assert len(found) == 1
     assert fault in found[0].message
-    assert found[0].line == 1 + text.splitlines().index(next(x for x in text.splitlines() if x.startswith("source")))
+    assert found[0].line == 1 + text.splitlines().index(
+        next(x for x in text.splitlines() if x.startswith("source"))
+    )
 
 
 def test_an_unknown_word_is_named_as_before() -> None:
-    assert problems("dreamt") == ["source 'dreamt' is none of tested, documented, observed, inferred, hearsay"]
+    assert problems("dreamt") == [
+        "source 'dreamt' is none of tested, documented, observed, inferred, hearsay"
+    ]
     assert problems(["tested"])[0].startswith("source ['tested'] is none of")
 
 
 def test_a_scope_and_days_are_checked() -> None:
-    assert problems("tested", scope="user:alex", review_by="2027-05-21", reviewed="2026-11-21") == []
+    assert (
+        problems("tested", scope="user:alex", review_by="2027-05-21", reviewed="2026-11-21") == []
+    )
     found = problems("tested", scope="planet:x", review_by="soon", reviewed="2026-02-30")
     assert found == [
         "review_by 'soon' is not a day such as 2027-05-21",
@@ -116,26 +140,38 @@ def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> Non
     bundle = read(document, "k.json")
     assert bundle.damaged == []
     back = read_entry(bundle.items[0].path, bundle.items[0].data)
-    assert (back.kind, back.fields["source"], back.fields["scope"]) == (Kind.LESSON, block, "project:/home/alex/web")
+    assert (back.kind, back.fields["source"], back.fields["scope"]) == (
+        Kind.LESSON,
+        block,
+        "project:/home/alex/web",
+    )
     assert check_entry(back, bundle.items[0].data.decode()) == []
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=5,
 )
-KEYS = st.sampled_from(["type", "how", "session", "index", "from_scope", "original", "file", "at", "curator"])
+KEYS = st.sampled_from(
+    ["type", "how", "session", "index", "from_scope", "original", "file", "at", "curator"]
+)
 
 
 @given(st.dictionaries(KEYS, JSON | st.sampled_from([*lessons.TYPES])))
-def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(block: dict[str, Any]) -> None:
+def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(
+    block: dict[str, Any],
+) -> None:
     assert isinstance(lessons.source_line(block), str)
     valid = not list(lessons.faults(block))
     if valid:
         entry, _ = entry_with(block)
         exported = learning(entry, Item("", "a.md", b""), 0.5, USAGE)["source"]
-        assert (exported if isinstance(exported, str) else next(iter(exported))) == lessons.TYPES[block["type"]].name
+        assert (exported if isinstance(exported, str) else next(iter(exported))) == lessons.TYPES[
+            block["type"]
+        ].name
 
 
 STOOD = BLOCKS["promoted"] | {"tier": "enterprise:acme", "alpha": 3.5, "beta": 1.5}
@@ -163,12 +199,16 @@ def test_a_block_keeps_the_word_of_the_original_and_nothing_else_of_its_source()
 
 
 def test_where_it_came_from_need_not_lie_here() -> None:
-    entry, _ = entry_with(BLOCKS["promoted"], links=[{"derived_from": ORIGINAL}, {"related_to": LESSON[:-1] + "B"}])
+    entry, _ = entry_with(
+        BLOCKS["promoted"], links=[{"derived_from": ORIGINAL}, {"related_to": LESSON[:-1] + "B"}]
+    )
     (fault,) = check_together([entry])
     assert fault.message == f"related_to leads to {LESSON[:-1]}B, and no entry has that id"
 
 
-SCOPES = st.just(Scope("global")) | st.builds(Scope, st.sampled_from(["user", "project"]), st.text())
+SCOPES = st.just(Scope("global")) | st.builds(
+    Scope, st.sampled_from(["user", "project"]), st.text()
+)
 
 
 @given(SCOPES)
@@ -230,7 +270,9 @@ def test_an_id_holds_its_moment_and_a_stamp_is_utc_to_the_second() -> None:
     assert ULID.from_str(frontmatter.new_id(NOW)).datetime == NOW
     assert frontmatter.new_id(NOW) != frontmatter.new_id(NOW)
     assert frontmatter.stamp(NOW) == "2026-11-21T20:14:07Z"
-    assert frontmatter.stamp(NOW.astimezone(timezone(timedelta(hours=-8)))) == "2026-11-21T20:14:07Z"
+    assert (
+        frontmatter.stamp(NOW.astimezone(timezone(timedelta(hours=-8)))) == "2026-11-21T20:14:07Z"
+    )
 
 
 def test_a_full_lesson_passes_all_checks() -> None:
@@ -240,7 +282,9 @@ def test_a_full_lesson_passes_all_checks() -> None:
         links=[("has_script", OTHER)], when="w", dont="d", because="b",
     )  # fmt: skip
     text = render(fields, frontmatter.body_of("Free text.\n\n"))
-    entry = read_entry(new_path(Kind.LESSON, "jira", "PUT replaces", ID, frontmatter.stamp(NOW)), text.encode())
+    entry = read_entry(
+        new_path(Kind.LESSON, "jira", "PUT replaces", ID, frontmatter.stamp(NOW)), text.encode()
+    )
     assert check_entry(entry) == []
     assert (entry.title, entry.tags, entry.body) == ("PUT replaces", ("a", "b"), "Free text.\n")
     assert str(entry.pattern) == "WHEN w -> DO NOT d -> BECAUSE b"
@@ -252,11 +296,22 @@ def test_a_full_lesson_passes_all_checks() -> None:
 
 def test_the_identity_of_a_plain_file_is_what_it_was_read_as() -> None:
     entry = read_entry("p/docs/1.0/x.md", b"# Title\n")
-    assert frontmatter.identity(entry) == {"id": entry.id, "kind": "doc", "title": "Title", "versions": ["1.0"]}
-    adopted = read_entry("p/docs/1.0/x.md", render(frontmatter.identity(entry), entry.body).encode())
+    assert frontmatter.identity(entry) == {
+        "id": entry.id,
+        "kind": "doc",
+        "title": "Title",
+        "versions": ["1.0"],
+    }
+    adopted = read_entry(
+        "p/docs/1.0/x.md", render(frontmatter.identity(entry), entry.body).encode()
+    )
     assert (adopted.id, adopted.title, adopted.derived) == (entry.id, "Title", False)
     assert check_entry(adopted) == []
-    assert frontmatter.versions_of_place("p/docs/shared/x.md") == frontmatter.versions_of_place("notes/1.0/x.md") == ()
+    assert (
+        frontmatter.versions_of_place("p/docs/shared/x.md")
+        == frontmatter.versions_of_place("notes/1.0/x.md")
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -269,7 +324,10 @@ def test_the_identity_of_a_plain_file_is_what_it_was_read_as() -> None:
         (b"echo\n# late\n", ""),
         (b"", ""),
         (b"\xff\xfe# x\n", ""),
-        (b'#!/bin/python3\n# (c) 2026\n"""Does it.\n\n    More.\n    """\nx = """not this"""\n', "Does it.\n\nMore."),
+        (
+            b'#!/bin/python3\n# (c) 2026\n"""Does it.\n\n    More.\n    """\nx = """not this"""\n',
+            "Does it.\n\nMore.",
+        ),
         (b"r'''Does it.'''\r\n", "Does it."),
         (b"/**\n * Does it.\n *\n * More.\n */\ncode()\n", "Does it.\n\nMore."),
         (b'x = 1\n"""Late."""\n', ""),

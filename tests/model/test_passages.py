@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.model.chunks import TextSection, code_blocks, estimate_tokens, lines_of, sections, split
+from ai_lessons.model.chunks import (
+    TextSection,
+    code_blocks,
+    estimate_tokens,
+    lines_of,
+    sections,
+    split,
+)
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.entries import Entry, Kind
 
@@ -13,13 +20,17 @@ SMALL = Chunking(target=20, limit=30, minimum=8)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
 
 
-def entry(body: str = "", kind: Kind = Kind.DOC, title: str = "Title", code: str = "", **fields: Any) -> Entry:
+def entry(
+    body: str = "", kind: Kind = Kind.DOC, title: str = "Title", code: str = "", **fields: Any
+) -> Entry:
     path = "p/scripts/1.0/run.sh" if kind is Kind.SCRIPT else "p/docs/x.md"
     return Entry("0" * 26, kind, title, path, "p", body=body, code=code, fields=fields)
 
 
 def cut(body: str, chunking: Chunking = SMALL, title: str = "Title") -> list[tuple[str, str]]:
-    return [(passage.heading, passage.text) for passage in split(entry(body, title=title), chunking)]
+    return [
+        (passage.heading, passage.text) for passage in split(entry(body, title=title), chunking)
+    ]
 
 
 def words(count: int) -> str:
@@ -39,7 +50,10 @@ def test_a_text_that_fits_is_one_passage() -> None:
 def test_a_lesson_begins_with_its_pattern_and_a_rule_with_its_rationale() -> None:
     pattern = {"when": "it rains", "dont": "go out", "because": "wet"}
     for kept, shown in (
-        (entry("Body.\n", Kind.LESSON, pattern=pattern), "WHEN it rains -> DO NOT go out -> BECAUSE wet\n\nBody."),
+        (
+            entry("Body.\n", Kind.LESSON, pattern=pattern),
+            "WHEN it rains -> DO NOT go out -> BECAUSE wet\n\nBody.",
+        ),
         (entry("", Kind.RULE, rationale="It is so.\n"), "It is so."),
         (entry("How to.", Kind.LESSON, pattern={"when": "half"}), "How to."),
     ):
@@ -62,15 +76,25 @@ def test_a_long_lesson_has_its_pattern_in_the_first_passage() -> None:
 
 
 def test_sections_are_passages_with_the_path_of_their_headings() -> None:
-    body = f"# Title\n\n{words(10)}\n\n## One\n\n{words(15)}\n\n### Deep *er* `x`\n\n{words(16)}\n\n"
+    body = (
+        f"# Title\n\n{words(10)}\n\n## One\n\n{words(15)}\n\n### Deep *er* `x`\n\n{words(16)}\n\n"
+    )
     body += f"## Two\n\n{words(17)}\n"
-    assert cut(body) == [("", words(10)), ("One", words(15)), ("One > Deep er x", words(16)), ("Two", words(17))]
+    assert cut(body) == [
+        ("", words(10)),
+        ("One", words(15)),
+        ("One > Deep er x", words(16)),
+        ("Two", words(17)),
+    ]
     assert [heading for heading, _ in cut(body, title="Other")][1] == "Title > One"
 
 
 def test_small_sections_go_together_under_the_path_they_share() -> None:
     body = f"# Title\n\n## A\n\n### B\n\none two\n\n### C\n\nthree four\n\n## D\n\n{words(19)}\n"
-    assert cut(body) == [("A", "# Title\n\n## A\n\n### B\n\none two\n\n### C\n\nthree four"), ("D", words(19))]
+    assert cut(body) == [
+        ("A", "# Title\n\n## A\n\n### B\n\none two\n\n### C\n\nthree four"),
+        ("D", words(19)),
+    ]
 
 
 def test_passages_say_their_lines() -> None:
@@ -91,7 +115,9 @@ def test_code_and_tables_stay_whole_up_to_the_limit_and_are_cut_beyond_it() -> N
     found = cut(f"{words(15)}\n\n{long}\n")
     assert len(found) > 5
     assert all(estimate_tokens(text) <= SMALL.limit for _, text in found)
-    assert "# not a heading" in cut(f"{words(15)}\n\n```\n# not a heading\n```\n\n{words(12)}\n")[1][1]
+    assert (
+        "# not a heading" in cut(f"{words(15)}\n\n```\n# not a heading\n```\n\n{words(12)}\n")[1][1]
+    )
 
 
 def test_a_long_list_is_cut_between_its_items_and_a_long_line_between_sentences() -> None:
@@ -119,7 +145,9 @@ markdown_lines = st.sampled_from(
 
 @settings(max_examples=80)
 @given(st.lists(markdown_lines, max_size=40), st.sampled_from(["\n", "\r\n"]))
-def test_nothing_is_lost_nothing_is_doubled_and_nothing_is_too_big(lines: list[str], newline: str) -> None:
+def test_nothing_is_lost_nothing_is_doubled_and_nothing_is_too_big(
+    lines: list[str], newline: str
+) -> None:
     body = newline.join(lines)
     found = split(entry(body), SMALL)
     assert [p.ordinal for p in found] == list(range(len(found)))
@@ -172,7 +200,12 @@ def test_a_short_script_is_its_description_and_its_code() -> None:
 def test_a_long_script_is_cut_between_functions_and_names_file_comment_and_function() -> None:
     found = split(entry("", Kind.SCRIPT, code=SCRIPT), SMALL)
     deploys = "run.sh > Deploys the thing to a host"
-    assert [p.heading for p in found] == ["run.sh", deploys, f"{deploys} > stop", f"{deploys} > start"]
+    assert [p.heading for p in found] == [
+        "run.sh",
+        deploys,
+        f"{deploys} > stop",
+        f"{deploys} > start",
+    ]
     assert found[0].text.startswith("#!/usr/bin/env bash")
     assert found[2].text.startswith("# stops it\nstop() {")
     assert found[2].text.endswith("}")
@@ -189,7 +222,10 @@ def test_description_and_code_are_passages_of_one_script() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["", "x = 1", "    y", "def f():", "}", "fi", "# c", words(40), "x" * 300]), max_size=40)
+    st.lists(
+        st.sampled_from(["", "x = 1", "    y", "def f():", "}", "fi", "# c", words(40), "x" * 300]),
+        max_size=40,
+    )
 )
 def test_no_line_of_code_is_lost(lines: list[str]) -> None:
     code = "\n".join(lines)
@@ -240,5 +276,7 @@ def test_the_estimate_is_near_what_a_wordpiece_tokenizer_makes_of_it() -> None:
         ("", ()),
     ],
 )  # fmt: skip
-def test_blocks_of_code_are_found_wherever_they_are_nested(text: str, code: tuple[str, ...]) -> None:
+def test_blocks_of_code_are_found_wherever_they_are_nested(
+    text: str, code: tuple[str, ...]
+) -> None:
     assert code_blocks(text) == code

@@ -17,7 +17,9 @@ AMBIGUOUS = re.compile(r"(->|→)\s*(do|don['\u2019]?t|because)(\s|\[|->|→|$)"
 def parts(draw: st.DrawFn) -> str:
     """One part as it comes out of the parser: single blanks, no brackets round it, no arrow and word of another."""
     words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
-    special = st.sampled_from(["->", "→", "[", "]", "DO", "NOT", "not", "WHEN", "because", "a->b", "don't", "[x]"])
+    special = st.sampled_from(
+        ["->", "→", "[", "]", "DO", "NOT", "not", "WHEN", "because", "a->b", "don't", "[x]"]
+    )
     text = part(" ".join(draw(st.lists(st.one_of(words, special), min_size=1, max_size=6))))
     assume(text and not AMBIGUOUS.search(f"{text} "))
     return text
@@ -25,7 +27,12 @@ def parts(draw: st.DrawFn) -> str:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
-    when, action, because, negative = draw(parts()), draw(parts()), draw(parts()), draw(st.booleans())
+    when, action, because, negative = (
+        draw(parts()),
+        draw(parts()),
+        draw(parts()),
+        draw(st.booleans()),
+    )
     assume(negative or not re.match(r"not(\s|\[|->|→|$)", action, re.IGNORECASE))
     return Pattern(when, action, because, negative)
 
@@ -69,7 +76,9 @@ def test_one_pattern_in_many_forms(text: str) -> None:
     assert parse(text) == READ_FIRST
 
 
-@pytest.mark.parametrize("do", ["DO NOT", "do  not", "DON'T", "don\u2019t", "Dont", "DO\nNOT", "DO [not", "DO [[NOT"])
+@pytest.mark.parametrize(
+    "do", ["DO NOT", "do  not", "DON'T", "don\u2019t", "Dont", "DO\nNOT", "DO [not", "DO [[NOT"]
+)
 def test_what_not_to_do_in_many_forms(do: str) -> None:
     closing = "]" * do.count("[")
     found = parse(f"WHEN debugging -> {do} kill the server{closing} -> BECAUSE sessions die")
@@ -122,12 +131,20 @@ def test_a_fault_names_the_part_and_the_place(text: str, fault: str) -> None:
         (("a", None, None, None), "the pattern has no DO or DO NOT and BECAUSE"),
         (("a", "b", None, " [] "), "the pattern has no BECAUSE"),
         (("a", "b", "b", "c"), "a pattern has DO or DO NOT, not both"),
-        (("a -> DO x", "b", None, "c"), "a part of the pattern holds the arrow and word of the next part"),
-        (("a", "b -> because x", None, "c"), "a part of the pattern holds the arrow and word of the next part"),
+        (
+            ("a -> DO x", "b", None, "c"),
+            "a part of the pattern holds the arrow and word of the next part",
+        ),
+        (
+            ("a", "b -> because x", None, "c"),
+            "a part of the pattern holds the arrow and word of the next part",
+        ),
         (("a", "[not]", None, "c"), "DO NOT is empty at column 17"),
     ],
 )
-def test_parts_that_make_no_pattern_are_named(given_parts: tuple[str | None, ...], fault: str) -> None:
+def test_parts_that_make_no_pattern_are_named(
+    given_parts: tuple[str | None, ...], fault: str
+) -> None:
     with pytest.raises(UsageError) as raised:
         build(*given_parts)
     assert raised.value.message == fault

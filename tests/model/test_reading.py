@@ -22,7 +22,12 @@ def test_a_lesson_reads_as_written() -> None:
         f"pattern:\n  when: a\n  dont: b\n  because: c\n"
         f"links:\n  - has_script: {OTHER.lower()}\n    weight: 0.5\n---\nFree text.\n",
     )
-    assert (entry.id, entry.kind, entry.title, entry.project) == (ID, Kind.LESSON, "PUT replaces", "jira")
+    assert (entry.id, entry.kind, entry.title, entry.project) == (
+        ID,
+        Kind.LESSON,
+        "PUT replaces",
+        "jira",
+    )
     assert entry.tags == ("api",)
     assert entry.links == (Link("has_script", OTHER, 0.5),)
     assert entry.status is Status.WRONG
@@ -33,7 +38,12 @@ def test_a_lesson_reads_as_written() -> None:
 
 def test_plain_markdown_is_a_doc_with_a_derived_id() -> None:
     entry = read("notes/a.md", "Intro\n\n# The *title* ##\n\ntext\n")
-    assert (entry.kind, entry.title, entry.project, entry.derived) == (Kind.DOC, "The *title*", "notes", True)
+    assert (entry.kind, entry.title, entry.project, entry.derived) == (
+        Kind.DOC,
+        "The *title*",
+        "notes",
+        True,
+    )
     assert entry.id == derived_id("notes/a.md")
     assert entry.body.startswith("Intro")
 
@@ -55,7 +65,9 @@ def test_plain_markdown_is_a_doc_with_a_derived_id() -> None:
         ('{\n  "title": broken\n}\n', "some-note"), (f"# {'word ' * 60}\n", " ".join(["word"] * 39) + "…"),
     ],
 )  # fmt: skip
-def test_a_title_comes_from_the_frontmatter_then_the_heading_then_the_file_name(text: str, title: str) -> None:
+def test_a_title_comes_from_the_frontmatter_then_the_heading_then_the_file_name(
+    text: str, title: str
+) -> None:
     assert read("p/some-note.md", text).title == title
 
 
@@ -73,7 +85,9 @@ def test_a_title_comes_from_the_frontmatter_then_the_heading_then_the_file_name(
         ("p/scripts/README.md", "kind: rule", Kind.RULE),
     ],
 )  # fmt: skip
-def test_the_kind_is_what_the_file_says_but_among_rules_everything_is_a_rule(path: str, said: str, kind: Kind) -> None:
+def test_the_kind_is_what_the_file_says_but_among_rules_everything_is_a_rule(
+    path: str, said: str, kind: Kind
+) -> None:
     assert read(path, f"---\n{said}\n---\n").kind is kind
 
 
@@ -101,7 +115,11 @@ def test_a_script_is_its_code_and_its_side_file() -> None:
     assert plain.file == "p/scripts/1.0/run.sh.md"
     side = f"---\nid: {ID}\nkind: script\ntitle: Runs it\nproves: {OTHER}\n---\nHow to call it.\n"
     described = read("p/scripts/1.0/run.sh", "#!/bin/sh\n", side)
-    assert (described.id, described.title, described.path) == (ID, "Runs it", "p/scripts/1.0/run.sh")
+    assert (described.id, described.title, described.path) == (
+        ID,
+        "Runs it",
+        "p/scripts/1.0/run.sh",
+    )
     assert described.side_path == "p/scripts/1.0/run.sh.md"
     assert described.body == "How to call it.\n"
     assert described.links == (Link("proves", OTHER),)
@@ -115,7 +133,10 @@ def test_a_program_that_is_described_need_not_be_text() -> None:
 
 
 def test_a_side_file_alone_is_a_script_that_lies_elsewhere() -> None:
-    entry = read("p/scripts/unversioned/deploy.sh.md", f"---\nid: {ID}\nkind: script\npath: /opt/deploy.sh\n---\nx")
+    entry = read(
+        "p/scripts/unversioned/deploy.sh.md",
+        f"---\nid: {ID}\nkind: script\npath: /opt/deploy.sh\n---\nx",
+    )
     assert (entry.kind, entry.path, entry.side_path) == (
         Kind.SCRIPT, "p/scripts/unversioned/deploy.sh", "p/scripts/unversioned/deploy.sh.md",
     )  # fmt: skip
@@ -144,7 +165,9 @@ def test_a_page_whose_frontmatter_cannot_be_read_is_text_with_a_note() -> None:
 
 
 def test_mdx_is_markdown_and_docs_at_the_top_may_be_rst() -> None:
-    page = read("p/docs/a.mdx", 'import X from "x"\nexport const a = 1\n\n## Stands first\n\nText.\n')
+    page = read(
+        "p/docs/a.mdx", 'import X from "x"\nexport const a = 1\n\n## Stands first\n\nText.\n'
+    )
     assert page.title == "Stands first"
     assert read("p/a.mdx", "---\ntitle: Otters\n---\n## Abstract\n").title == "Otters"
     assert read("docs/guide/a.rst", ".. _here:\n\n-----\nGuide\n-----\n\nText.\n").title == "Guide"
@@ -156,7 +179,10 @@ def test_keys_of_ours_below_their_own_key_go_before_those_of_another_program() -
     assert (entry.id, entry.kind, entry.title, entry.derived) == (ID, Kind.DOC, "I", False)
 
 
-@given(st.binary(max_size=200), st.sampled_from(["p/x.md", "p/lessons/x.md", "p/docs/x.txt", "p/scripts/x", "x.md"]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from(["p/x.md", "p/lessons/x.md", "p/docs/x.txt", "p/scripts/x", "x.md"]),
+)
 def test_any_bytes_are_an_entry_or_an_invalid_entry(data: bytes, path: str) -> None:
     try:
         entry = read_entry(path, data)

@@ -6,11 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import Kind, Relation
-from ai_lessons.model.links import Edge, circles, clusters, communities, drawing, joins, reach, wrong_kinds
+from ai_lessons.model.links import (
+    Edge,
+    circles,
+    clusters,
+    communities,
+    drawing,
+    joins,
+    reach,
+    wrong_kinds,
+)
 
 
 def seen(edges: list[Edge], start: str, depth: int = 1) -> list[tuple[str, str, bool, int]]:
-    return [(step.target, step.relation, step.outgoing, step.depth) for step in reach(edges, start, depth)]
+    return [
+        (step.target, step.relation, step.outgoing, step.depth)
+        for step in reach(edges, start, depth)
+    ]
 
 
 CHAIN = [Edge("a", "has_script", "b"), Edge("c", "proves", "b"), Edge("c", "supersedes", "d")]
@@ -25,7 +37,11 @@ def test_links_are_followed_both_ways_and_say_from_which_side_they_are_written()
 
 
 def test_several_relations_to_one_entry_are_all_told_and_the_strongest_comes_first() -> None:
-    edges = [Edge("a", "related_to", "b"), Edge("a", "proves", "b", 0.5), Edge("a", "has_doc", "c", 2.0)]
+    edges = [
+        Edge("a", "related_to", "b"),
+        Edge("a", "proves", "b", 0.5),
+        Edge("a", "has_doc", "c", 2.0),
+    ]
     assert [(step.target, step.relation) for step in reach(edges, "a")] == [
         ("c", "has_doc"),
         ("b", "proves"),
@@ -45,7 +61,10 @@ def test_circles_are_found_only_where_they_make_no_sense() -> None:
 
 edges_of = st.lists(
     st.builds(
-        Edge, st.sampled_from("abcdef"), st.sampled_from(["supersedes", "related_to"]), st.sampled_from("abcdef")
+        Edge,
+        st.sampled_from("abcdef"),
+        st.sampled_from(["supersedes", "related_to"]),
+        st.sampled_from("abcdef"),
     ),
     max_size=15,
 )
@@ -68,7 +87,9 @@ def test_everything_that_hangs_together_is_reached_once_a_relation_and_from_eith
 
 @given(edges_of)
 def test_a_circle_is_a_walk_along_links_and_found_if_there_is_one(edges: list[Edge]) -> None:
-    links = {(e.source, e.target) for e in edges if e.relation == "supersedes" and e.source != e.target}
+    links = {
+        (e.source, e.target) for e in edges if e.relation == "supersedes" and e.source != e.target
+    }
     found = circles(edges)
     for _, circle in found:
         assert all(pair in links for pair in zip(circle, circle[1:] + circle[:1], strict=True))
@@ -102,14 +123,20 @@ def test_a_drawing_is_bounded_and_says_how_much_is_left_out() -> None:
 
 
 def test_a_link_that_holds_both_ways_is_drawn_once() -> None:
-    edges = [Edge("b", "contradicts", "a", 0.5), Edge("a", "contradicts", "b"), Edge("b", "supersedes", "a")]
+    edges = [
+        Edge("b", "contradicts", "a", 0.5),
+        Edge("a", "contradicts", "b"),
+        Edge("b", "supersedes", "a"),
+    ]
     assert [(line[:3], line.both_ways) for line in drawing(edges).lines] == [
         (("a", "contradicts", "b"), True),
         (("b", "supersedes", "a"), False),
     ]
 
 
-@given(edges_of, st.lists(st.sampled_from("abcdef"), max_size=2), st.integers(0, 3), st.integers(1, 8))
+@given(
+    edges_of, st.lists(st.sampled_from("abcdef"), max_size=2), st.integers(0, 3), st.integers(1, 8)
+)
 def test_a_drawing_holds_all_links_between_what_it_holds_and_no_others(
     edges: list[Edge], starts: list[str], depth: int, most: int
 ) -> None:
@@ -123,7 +150,10 @@ def test_a_drawing_holds_all_links_between_what_it_holds_and_no_others(
         pair for pair in pairs if pair <= set(found.ids)
     }
     if len(starts) == 1:
-        assert set(whole.ids) == {starts[0], *(step.target for step in reach(edges, starts[0], depth))}
+        assert set(whole.ids) == {
+            starts[0],
+            *(step.target for step in reach(edges, starts[0], depth)),
+        }
 
 
 def test_communities_part_what_few_links_join() -> None:
@@ -165,14 +195,18 @@ def test_every_pair_of_kinds_has_a_relation_and_every_relation_has_kinds() -> No
     for source in Kind:
         for target in Kind:
             assert joins(Relation.RELATED_TO, source, target)
-    assert {one for one in Relation for a in Kind for b in Kind if joins(one, a, b)} == set(Relation)
+    assert {one for one in Relation for a in Kind for b in Kind if joins(one, a, b)} == set(
+        Relation
+    )
     assert wrong_kinds("likes", Kind.LESSON, Kind.DOC) == ""  # an unknown word is another fault
 
 
 def test_the_relations_in_the_docs_are_those_of_the_program() -> None:
     page = Path(__file__).parents[2] / "docs/reference/file-format.md"
     rows = re.findall(
-        r"^- ((?:`\w+`(?:, )?)+): (an?y? .*) to (an?y? .*|one .*)$", page.read_text(encoding="utf-8"), re.M
+        r"^- ((?:`\w+`(?:, )?)+): (an?y? .*) to (an?y? .*|one .*)$",
+        page.read_text(encoding="utf-8"),
+        re.M,
     )
     told = {
         (relation, source, target)
@@ -180,9 +214,12 @@ def test_the_relations_in_the_docs_are_those_of_the_program() -> None:
         for relation in re.findall(r"\w+", relations)
         for source in Kind
         for target in Kind
-        if _names(sources, source) and (source == target if targets == "one of its kind" else _names(targets, target))
+        if _names(sources, source)
+        and (source == target if targets == "one of its kind" else _names(targets, target))
     }
-    assert told == {(one.value, a, b) for one in Relation for a in Kind for b in Kind if joins(one, a, b)}
+    assert told == {
+        (one.value, a, b) for one in Relation for a in Kind for b in Kind if joins(one, a, b)
+    }
 
 
 def _names(words: str, kind: Kind) -> bool:

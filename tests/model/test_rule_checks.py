@@ -23,7 +23,12 @@ PATTERN = {"files": "src/**/*.py", "pattern": "requests.get($$$)", "unless": "ti
 
 
 def rule(check: object, **fields: Any) -> str:
-    fields = {"id": "01JD3Z8QK5W7M2X9V4T68F3K2A", "kind": "rule", "title": "Give a timeout", "rationale": "R"} | fields
+    fields = {
+        "id": "01JD3Z8QK5W7M2X9V4T68F3K2A",
+        "kind": "rule",
+        "title": "Give a timeout",
+        "rationale": "R",
+    } | fields
     return render(fields | {"check": check}, "")
 
 
@@ -34,7 +39,10 @@ def check_of(fields: dict[str, Any]) -> Check | None:
 
 def complaints(check: object) -> list[str]:
     text = rule(check)
-    return [f"{x.path}:{x.line}: {x.message}" for x in check_entry(read_entry("p/rules/x.md", text.encode()), text)]
+    return [
+        f"{x.path}:{x.line}: {x.message}"
+        for x in check_entry(read_entry("p/rules/x.md", text.encode()), text)
+    ]
 
 
 def fires(check: dict[str, Any], text: str, lines: frozenset[float] | None = None) -> list[int]:
@@ -45,7 +53,9 @@ def fires(check: dict[str, Any], text: str, lines: frozenset[float] | None = Non
 
 def test_a_check_that_fires_on_bad_and_not_on_good_is_proven() -> None:
     assert complaints(REGEX) == []
-    assert complaints(REGEX | {"bad": ["requests.get(1)", "requests.post(2)"], "enforce": "ask"}) == []
+    assert (
+        complaints(REGEX | {"bad": ["requests.get(1)", "requests.post(2)"], "enforce": "ask"}) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +128,14 @@ def test_a_statement_over_several_lines_is_one_match(text: str, lines: list[int]
 
 def test_a_change_anywhere_in_a_statement_counts() -> None:
     text = "requests.get(\n    url,\n)\nx\n"
-    assert [fires(CALL, text, frozenset([line])) for line in (1, 2, 3, 4, 2.5, 3.5)] == [[1], [1], [1], [], [1], []]
+    assert [fires(CALL, text, frozenset([line])) for line in (1, 2, 3, 4, 2.5, 3.5)] == [
+        [1],
+        [1],
+        [1],
+        [],
+        [1],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,14 +150,24 @@ def test_a_change_anywhere_in_a_statement_counts() -> None:
         ("Makefile", "x", "f( # x", False), ("a.yml", "x", "f( a#x", True), ("a.rs", "x", "f( // x", False),
     ],
 )  # fmt: skip
-def test_a_comment_excuses_only_where_the_check_looks_for_one(path: str, unless: str, row: str, kept: bool) -> None:
+def test_a_comment_excuses_only_where_the_check_looks_for_one(
+    path: str, unless: str, row: str, kept: bool
+) -> None:
     check = Check(regex=r"f\(", unless=unless)
     assert [match.line for match in matches(check, f"{row}\n", path)] == ([] if kept else [1])
-    assert [match.line for match in matches(check, f"f()\n{row}\n", path)] == ([1] if kept else [1, 2])
+    assert [match.line for match in matches(check, f"f()\n{row}\n", path)] == (
+        [1] if kept else [1, 2]
+    )
 
 
 def test_a_comment_inside_of_a_call_does_not_excuse_a_pattern() -> None:
-    check = {"files": "*.py", "pattern": "requests.get($$$)", "unless": "timeout=", "bad": "x", "good": "y"}
+    check = {
+        "files": "*.py",
+        "pattern": "requests.get($$$)",
+        "unless": "timeout=",
+        "bad": "x",
+        "good": "y",
+    }
     assert fires(check, "requests.get(\n    url,  # timeout=\n)\n") == [1]
     assert fires(check, "requests.get(\n    url,\n    timeout=3)\n") == []
 
@@ -170,7 +197,9 @@ def test_what_is_no_pattern_is_refused(change: dict[str, Any], words: str) -> No
     assert not any("\n" in line or "Stack" in line for line in said)
 
 
-def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ast_grep_a_pattern_is_not_run_and_nothing_is_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "ast_grep_py", None)
     check = check_of({"check": PATTERN})
     assert check
@@ -205,19 +234,26 @@ def test_what_people_write_is_taken(source: str, bad: str, good: str) -> None:
     assert not LineRegex(source).fits(good)
 
 
-@pytest.mark.parametrize("source", [".*a.*b.*c", "(a|aa)*b", r"(\w+\s?)*$", "a.{12}b.{12}c", ".*" * 200, "a?" * 249])
+@pytest.mark.parametrize(
+    "source", [".*a.*b.*c", "(a|aa)*b", r"(\w+\s?)*$", "a.{12}b.{12}c", ".*" * 200, "a?" * 249]
+)
 @pytest.mark.parametrize("unit", ["a", "ab", "a b", "\u2003 ", "é9"])
 def test_no_line_keeps_a_regex_busy(source: str, unit: str) -> None:
     before = time.thread_time()
     LineRegex(source).fits(unit * 5_000 + "!")
-    assert time.thread_time() - before < 5  # CPU time, of which it takes a hundredth: it would be hours
+    assert (
+        time.thread_time() - before < 5
+    )  # CPU time, of which it takes a hundredth: it would be hours
 
 
 ATOMS = st.sampled_from(["a", "b", "[ab]", ".", "[^a]", "(?:a|b)", "(?:ab|cd)", "^", "$", r"\b"])
 PARTS = st.tuples(ATOMS, st.sampled_from(["", "*", "+", "?", "*?", "{2,5}", "{3}"])).map("".join)
 
 
-@given(st.lists(PARTS, min_size=1, max_size=6).map("".join), st.lists(st.text("ab c", max_size=9), min_size=1))
+@given(
+    st.lists(PARTS, min_size=1, max_size=6).map("".join),
+    st.lists(st.text("ab c", max_size=9), min_size=1),
+)
 def test_the_lines_are_those_that_python_finds(source: str, lines: list[str]) -> None:
     try:
         regex, expected = LineRegex(source), re.compile(source)
@@ -235,7 +271,9 @@ def test_a_short_match_is_seen_wherever_it_stands_in_a_long_line() -> None:
     text = "import x from 'lodash"
     for before in range(0, 20_000, 997):
         assert regex.fits("é" * before + " " + text)
-        assert not regex.fits("y" * before + " " + text + "!" + "z" * 20_000), "the end of a window is no end of a line"
+        assert not regex.fits("y" * before + " " + text + "!" + "z" * 20_000), (
+            "the end of a window is no end of a line"
+        )
 
 
 def test_a_check_stops_when_the_time_is_over() -> None:
@@ -249,7 +287,8 @@ def test_two_edits_of_a_rule_keep_its_check() -> None:
     base, ours = rule(REGEX), rule(REGEX, tags=["a"])
     theirs = rule(REGEX | {"enforce": "ask"})
     merged = merge_file(
-        "p/lessons/x.md", *(text.replace("kind: rule", "kind: lesson").encode() for text in (base, ours, theirs))
+        "p/lessons/x.md",
+        *(text.replace("kind: rule", "kind: lesson").encode() for text in (base, ours, theirs)),
     )
     assert merged.data
     assert b"enforce: ask" in merged.data
@@ -266,8 +305,12 @@ def test_of_many_checks_those_are_run_that_can_fire() -> None:
     assert Prefilter({"pattern": Check(pattern="f($A)")}).possible("x") == {"pattern"}
 
 
-@pytest.mark.parametrize("line", ["get(url, verify=False)", r"x = re.sub('\b\s*', '\\b', text)  # été", "a  b", "((("])
+@pytest.mark.parametrize(
+    "line", ["get(url, verify=False)", r"x = re.sub('\b\s*', '\\b', text)  # été", "a  b", "((("]
+)
 def test_the_telling_word_of_a_draft_stands_on_the_line_that_it_was_drafted_from(line: str) -> None:
     checks = list(rule_checks.drafts("a.py", [line], ["get(url)"], []))
-    assert [check.regex for check in checks if rule_checks.telling_word(check.regex) not in line] == []
+    assert [
+        check.regex for check in checks if rule_checks.telling_word(check.regex) not in line
+    ] == []
     assert bool(checks) is (line != "(((")

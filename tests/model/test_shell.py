@@ -49,7 +49,9 @@ def test_a_line_that_only_names_a_command_does_not_call_it(line: str) -> None:
         ("./gradlew test", "../gradlew clean test", True), ("mise run lint", "mise run lint:ci", False),
     ],
 )  # fmt: skip
-def test_a_call_is_told_by_program_subcommands_and_options(named: str, line: str, fits: bool) -> None:
+def test_a_call_is_told_by_program_subcommands_and_options(
+    named: str, line: str, fits: bool
+) -> None:
     assert bool(calls([named], line)) is fits
 
 
@@ -90,7 +92,10 @@ def test_how_a_line_ended_tells_of_the_commands_that_nothing_hides() -> None:
 def test_a_command_of_a_check_is_one_call() -> None:
     assert form_of("go test && ls") is None
     assert form_of("  ") is None
-    assert str(CommandCheck(("go test",), instead="make test")) == "command `go test` instead `make test`"
+    assert (
+        str(CommandCheck(("go test",), instead="make test"))
+        == "command `go test` instead `make test`"
+    )
 
 
 @given(st.text(alphabet="ab \n\"'`$(){}<>|&;#\\=-", max_size=80))
@@ -101,7 +106,21 @@ def test_any_line_can_be_read(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["$(", "a;", "`", '"$(', "<<a\n", "sudo ", "(((", 'bash -c "', "find -exec ", "sh -c ", "eval ", "`a`"]
+    "part",
+    [
+        "$(",
+        "a;",
+        "`",
+        '"$(',
+        "<<a\n",
+        "sudo ",
+        "(((",
+        'bash -c "',
+        "find -exec ",
+        "sh -c ",
+        "eval ",
+        "`a`",
+    ],
 )
 def test_the_work_grows_with_the_length_of_a_line_alone(part: str) -> None:
     def steps(times: int) -> int:

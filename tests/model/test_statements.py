@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model import statements
-from ai_lessons.model.statements import decision, is_heading, prescribes, reason_in, sentences, shortened
+from ai_lessons.model.statements import (
+    decision,
+    is_heading,
+    prescribes,
+    reason_in,
+    sentences,
+    shortened,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +38,15 @@ def test_an_order_prescribes(sentence: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Code Quality", "Testing", "Test Coverage", "Guide", "Note: this is old", "This is the shop.", "Should it be so?"],
+    [
+        "Code Quality",
+        "Testing",
+        "Test Coverage",
+        "Guide",
+        "Note: this is old",
+        "This is the shop.",
+        "Should it be so?",
+    ],
 )
 def test_a_heading_or_a_plain_statement_prescribes_nothing(text: str) -> None:
     assert not prescribes(text)
@@ -62,7 +77,14 @@ def test_a_reason_is_what_the_sentence_says_of_it(sentence: str, reason: str) ->
 
 def test_sentences_leave_marks_and_code_out() -> None:
     text = "# Guide\n\nNotes for\nagents. Use uv.\n\n- [ ] Pin `x`\n1. Go on\n\n```sh\nNever this\n```\nThe end"
-    assert sentences(text) == ["Guide", "Notes for agents.", "Use uv.", "Pin `x`", "Go on", "The end"]
+    assert sentences(text) == [
+        "Guide",
+        "Notes for agents.",
+        "Use uv.",
+        "Pin `x`",
+        "Go on",
+        "The end",
+    ]
 
 
 def test_the_line_of_an_entry_is_never_a_mere_heading_where_a_sentence_says_what_to_do() -> None:
@@ -74,17 +96,25 @@ def test_the_line_of_an_entry_is_never_a_mere_heading_where_a_sentence_says_what
 
 
 def test_a_long_line_is_cut_at_a_word() -> None:
-    line = decision("Session state keeps the full 40-character base commit; only branch names use the short hash", "")
+    line = decision(
+        "Session state keeps the full 40-character base commit; only branch names use the short hash",
+        "",
+    )
     assert line.endswith("…")
     assert len(line) <= statements.LINE
-    assert line[:-1] in "Session state keeps the full 40-character base commit; only branch names use the short hash"
+    assert (
+        line[:-1]
+        in "Session state keeps the full 40-character base commit; only branch names use the short hash"
+    )
 
 
 @given(st.text(), st.text(), st.integers(min_value=10, max_value=200))
 def test_any_text_has_a_line_of_its_width(title: str, text: str, width: int) -> None:
     assert len(decision(title, text, width)) <= width
     assert "\n" not in decision(title, text, width)
-    assert shortened(title, width) == " ".join(title.split()) or shortened(title, width).endswith("…")
+    assert shortened(title, width) == " ".join(title.split()) or shortened(title, width).endswith(
+        "…"
+    )
     assert is_heading(title) in {True, False}
 
 
@@ -93,5 +123,9 @@ def test_each_word_outside_of_code_is_in_a_sentence(rows: list[str]) -> None:
     text = "\n".join(rows)
     assert all(sentence.strip() for sentence in sentences(text))
     if "```" not in rows:
-        words = {word for row in rows for word in row.replace("-", " ").replace("#", " ").replace("1.", " ").split()}
+        words = {
+            word
+            for row in rows
+            for word in row.replace("-", " ").replace("#", " ").replace("1.", " ").split()
+        }
         assert words <= {word for sentence in sentences(text) for word in sentence.split()}

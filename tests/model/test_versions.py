@@ -30,7 +30,9 @@ def test_a_score_is_a_factor_and_only_the_same_is_perfect(asked: set[str], have:
 
 
 @given(some.filter(bool), some.filter(bool))
-def test_asking_and_having_are_told_apart_only_where_one_holds_the_other(one: set[str], other: set[str]) -> None:
+def test_asking_and_having_are_told_apart_only_where_one_holds_the_other(
+    one: set[str], other: set[str]
+) -> None:
     if not (one < other or other < one):
         assert score(one, other) == score(other, one)
 
@@ -102,7 +104,9 @@ STORED = ("2.16", "2.14.3", "2.14.0", "3.1.0", "lts", "1.9")
         ("latest", "3.1.0"), ("edge", "3.1.0"), ("4.0", None), ("jammy", None),
     ],
 )  # fmt: skip
-def test_the_nearest_stored_version_is_of_the_same_major_version(asked: str, expected: str | None) -> None:
+def test_the_nearest_stored_version_is_of_the_same_major_version(
+    asked: str, expected: str | None
+) -> None:
     assert nearest(asked, STORED) == expected
 
 

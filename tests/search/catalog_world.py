@@ -26,7 +26,9 @@ C = "01JD3Z8QK5W7M2X9V4T6ZZZZZC"
 EVERY = Filter(status=None)
 
 
-def lesson(entry_id: str = A, title: str = "PUT replaces all", *, kind: str = "lesson", extra: str = "") -> str:
+def lesson(
+    entry_id: str = A, title: str = "PUT replaces all", *, kind: str = "lesson", extra: str = ""
+) -> str:
     """The text of an entry; `extra` are more lines of frontmatter."""
     return f"---\nid: {entry_id}\nkind: {kind}\ntitle: {title}\n{extra}---\nFree text.\n"
 
@@ -46,7 +48,9 @@ class Done(NamedTuple):
 class World:
     """Files below `root`, a catalog, and what the last refresh read and parsed."""
 
-    def __init__(self, folder: Path, *, catalog: Path | None = None, first: First = lambda _: ()) -> None:
+    def __init__(
+        self, folder: Path, *, catalog: Path | None = None, first: First = lambda _: ()
+    ) -> None:
         self.first, self.root = first, folder / "repo"
         self.root.mkdir(parents=True, exist_ok=True)
         self.path = catalog or folder / "state" / "catalog.sqlite"
@@ -66,7 +70,9 @@ class World:
 
     def open(self) -> Catalog:
         """Another catalog on the same file, closed with this world."""
-        self.opened.append(Catalog(self.path, clock=lambda: time.time_ns() + self.ahead, first=self.first))
+        self.opened.append(
+            Catalog(self.path, clock=lambda: time.time_ns() + self.ahead, first=self.first)
+        )
         return self.opened[-1]
 
     def reopen(self) -> Catalog:
@@ -103,7 +109,9 @@ class World:
     def refresh(self, catalog: Catalog | None = None) -> Done:
         """Bring the catalog up to date; `read` and `parsed` then tell what that took."""
         self.read, self.parsed = [], []
-        return self.told((catalog or self.catalog).refresh(self.scan, self.load, self.parse), catalog)
+        return self.told(
+            (catalog or self.catalog).refresh(self.scan, self.load, self.parse), catalog
+        )
 
     def told(self, done: CatalogRefresh, catalog: Catalog | None = None) -> Done:
         """The same with what is shown otherwise than the last time."""
@@ -120,8 +128,15 @@ class World:
 def assert_like_new(world: World) -> None:
     """It says what a catalog says that is made from nothing, where the same files were first to state their ids."""
     world.refresh()
-    own = [one for one in world.catalog.locations() if world.catalog.stated([one.id]) == {one.id: one.id}]
-    holders, folder = [path for one in own for path in (one.path, one.side_path) if path], world.root.parent
+    own = [
+        one
+        for one in world.catalog.locations()
+        if world.catalog.stated([one.id]) == {one.id: one.id}
+    ]
+    holders, folder = (
+        [path for one in own for path in (one.path, one.side_path) if path],
+        world.root.parent,
+    )
     with World(folder, catalog=folder / "fresh.sqlite", first=lambda _: holders) as fresh:
         fresh.refresh()
         assert everything(world.catalog) == everything(fresh.catalog)

@@ -17,7 +17,9 @@ from hash_embedder import DIMENSIONS, HashEmbedder
 
 
 def entry(name: str, *texts: str, mark: str = "1", **metadata: object) -> EntryRows:
-    passages = tuple(Passage(n, f"Part {n}" if n else "", text, 0, 0) for n, text in enumerate(texts))
+    passages = tuple(
+        Passage(n, f"Part {n}" if n else "", text, 0, 0) for n, text in enumerate(texts)
+    )
     stated = {"kind": "doc", "project": "global", "title": f"Title of {name}", **metadata}
     return EntryRows(name, f"{mark}|{stated}|{texts}", passages=passages, **stated)  # type: ignore[arg-type]
 
@@ -89,11 +91,16 @@ class World:
 
     def near(self, text: str, wanted: Filter | None = None) -> list[str]:
         """Ids by vector, best first, each once."""
-        return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).vectors))
+        return list(
+            dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).vectors)
+        )
 
 
 def many(count: int, mark: str = "1") -> list[EntryRows]:
-    return [entry(f"e{n:05}", f"number {n} says word{n} and {mark}", f"again word{n}", mark=mark) for n in range(count)]
+    return [
+        entry(f"e{n:05}", f"number {n} says word{n} and {mark}", f"again word{n}", mark=mark)
+        for n in range(count)
+    ]
 
 
 def main(folder: str, mark: str, count: str, pause: str) -> None:

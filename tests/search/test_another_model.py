@@ -64,7 +64,9 @@ def test_a_new_model_that_cannot_be_had_leaves_text(world: World) -> None:
     assert world.near("word3") == []
 
 
-def test_while_another_process_makes_the_new_table_the_old_one_answers_without_its_vectors(world: World) -> None:
+def test_while_another_process_makes_the_new_table_the_old_one_answers_without_its_vectors(
+    world: World,
+) -> None:
     with RefreshState(world.folder / "state").locked(WRITE, 0):
         done = world.refresh()
     assert "another process is updating the index" in done.notes[-1]

@@ -86,7 +86,11 @@ def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> N
     side.write_text(lesson(A, "Elsewhere", kind="script", extra="path: /opt/run.sh\n"))
     world.refresh()
     location = world.catalog.locate(A)
-    assert (location.path, location.side_path, location.hash) == ("p/scripts/run.sh", "p/scripts/run.sh.md", None)
+    assert (location.path, location.side_path, location.hash) == (
+        "p/scripts/run.sh",
+        "p/scripts/run.sh.md",
+        None,
+    )
     assert location.side_hash
     assert world.catalog.get(A).script_path == "/opt/run.sh"
 
@@ -113,7 +117,9 @@ def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:
     assert world.titles() == ["PUT replaces all", "Second"]
 
 
-def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps_it(world: World) -> None:
+def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps_it(
+    world: World,
+) -> None:
     world.write("p/lessons/known.md", lesson(A, "Known"))
     world.refresh()
     world.write("p/lessons/a.md", lesson(A, "Other"))
@@ -124,7 +130,9 @@ def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps
     problems = world.catalog.unreadable()
     assert [problem.path for problem in problems] == ["a/lessons/a.md", "p/lessons/a.md"]
     assert all("p/lessons/known.md" in problem.message for problem in problems)
-    others = {summary.title: summary for summary in world.catalog.select(Filter()) if summary.id != A}
+    others = {
+        summary.title: summary for summary in world.catalog.select(Filter()) if summary.id != A
+    }
     assert all(world.catalog.resolve(summary.handle) == summary for summary in others.values())
     for title, problem in zip(("Another", "Other"), problems, strict=True):
         assert others[title].handle in problem.message
@@ -134,7 +142,11 @@ def test_of_two_files_with_one_id_both_are_shown_and_the_one_that_was_here_keeps
     (world.root / "p/lessons/known.md").unlink()
     (world.root / "a/lessons/a.md").unlink()
     world.refresh()
-    assert (world.titles(), world.catalog.get(A).title, world.catalog.unreadable()) == (["Other"], "Other", [])
+    assert (world.titles(), world.catalog.get(A).title, world.catalog.unreadable()) == (
+        ["Other"],
+        "Other",
+        [],
+    )
 
 
 @pytest.mark.parametrize("first", ["p/lessons/longer.md", "p/lessons/b.md"])
@@ -166,14 +178,21 @@ def test_ids_that_another_tier_has_are_left_to_it_and_come_back(
     assert (other.id == A, world.catalog.stated([other.id])) == (False, {other.id: A})
     assert world.catalog.resolve(other.handle) == other
     world.catalog.yield_ids([])
-    assert (world.titles(), world.catalog.get(A).title) == (["Of q/lessons", "The same"], "Of q/lessons")
+    assert (world.titles(), world.catalog.get(A).title) == (
+        ["Of q/lessons", "The same"],
+        "Of q/lessons",
+    )
 
 
-def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_says(world: World) -> None:
+def test_rules_in_force_are_shown_as_they_were_put_in_whatever_the_working_tree_says(
+    world: World,
+) -> None:
     approved = read_entry("p/rules/r.md", lesson(A, "Never force-push", kind="rule").encode())
     world.write("p/rules/r.md", lesson(A, "Always force-push", kind="rule"))
     world.refresh()
-    assert world.told(world.catalog.set_rules_in_force("tree-1", [(approved, "blob-1")])).changed == (A,)
+    assert world.told(
+        world.catalog.set_rules_in_force("tree-1", [(approved, "blob-1")])
+    ).changed == (A,)
     world.write("p/rules/r.md", lesson(A, "Force-push on Fridays", kind="rule"))
     assert world.refresh().changed == ()
     assert (world.titles(), world.catalog.rules_state()) == (["Never force-push"], "tree-1")
@@ -225,7 +244,9 @@ def test_a_walk_that_is_slow_and_repeated_sees_a_file_saved_meanwhile(world: Wor
 
     def scan() -> Iterable[tuple[str, list[Row]]]:
         rows = list(world.scan())
-        world.write("p/docs/a.md", "# Gamma\n")  # after the walk, before the read: newer text under the older stamp
+        world.write(
+            "p/docs/a.md", "# Gamma\n"
+        )  # after the walk, before the read: newer text under the older stamp
         return rows
 
     world.catalog.refresh(scan, world.load, read_entry)
@@ -284,7 +305,9 @@ def _link(file: Path) -> None:
 
 
 def _later(world: World) -> None:
-    time.sleep(0.01)  # what was written so far is really older than what comes: a tick of the file system's clock
+    time.sleep(
+        0.01
+    )  # what was written so far is really older than what comes: a tick of the file system's clock
     world.ahead += 10_000_000_000
     world.refresh()
 
@@ -321,11 +344,19 @@ def test_a_look_whose_time_is_over_keeps_what_it_read_and_the_next_one_goes_on(
 ) -> None:
     monkeypatch.setattr("ai_lessons.search.catalog.AT_ONCE", 3)
     for number in range(8):
-        path, text = f"jira/lessons/2026-01/{number}.md", lesson(f"01JD3Z8QK5W7M2X9V4T68F3K{number:02}")
+        path, text = (
+            f"jira/lessons/2026-01/{number}.md",
+            lesson(f"01JD3Z8QK5W7M2X9V4T68F3K{number:02}"),
+        )
         put_file(world.root / path, text)
     for left, entries in ((5, 3), (2, 6), (0, 8)):
         done = world.catalog.refresh(world.scan, world.load, world.parse, is_over=lambda: True)
         assert (done.left, len(world.catalog.fingerprints())) == (left, entries)
-    put_file(world.root / "jira/lessons/2026-01/0.md", lesson("01JD3Z8QK5W7M2X9V4T68F3K00", "Another title"))
-    assert world.catalog.refresh(world.scan, world.load, world.parse, is_over=lambda: False).left == 0
+    put_file(
+        world.root / "jira/lessons/2026-01/0.md",
+        lesson("01JD3Z8QK5W7M2X9V4T68F3K00", "Another title"),
+    )
+    assert (
+        world.catalog.refresh(world.scan, world.load, world.parse, is_over=lambda: False).left == 0
+    )
     assert world.catalog.get("01JD3Z8QK5W7M2X9V4T68F3K00").title == "Another title"

@@ -23,12 +23,17 @@ WRONG = f"status: wrong\ntags: [old]\nlinks: [{{contradicts: {A}}}, {{related_to
 FILES = {
     "jira/lessons/2026-11/put.md": lesson(A, extra=PUT),
     "git/lessons/rebase.md": lesson(
-        "01JD3Z8QK5W7M2X9V4XX8F3K2A", "Rebase rewrites", extra="tags: [api]\ncreated: 2026-11-20T10:00:00Z\n"
+        "01JD3Z8QK5W7M2X9V4XX8F3K2A",
+        "Rebase rewrites",
+        extra="tags: [api]\ncreated: 2026-11-20T10:00:00Z\n",
     ),
     "git/lessons/wrong.md": lesson(D, "Rebase is safe", extra=WRONG),
     "jira/scripts/9.0/get.sh": "#!/bin/sh\n# Gets\necho\n",
     "jira/scripts/9.0/get.sh.md": lesson(
-        C, "Get a workflow", kind="script", extra="versions: ['9.0', '9.1']\ninterpreter: bash\ntags: [api]\n"
+        C,
+        "Get a workflow",
+        kind="script",
+        extra="versions: ['9.0', '9.1']\ninterpreter: bash\ntags: [api]\n",
     ),
     "jira/docs/9.0/api_guide.md": lesson(B, "50% Guide", kind="doc", extra="versions: ['9.0']\n"),
 }
@@ -75,7 +80,10 @@ def test_a_filter_chooses(world: World, wanted: dict[str, object], expected: lis
 
 def test_lists_are_sorted_as_asked(world: World) -> None:
     assert titles(world, sort="path")[0] == "Rebase rewrites"
-    assert titles(world, sort="created", kinds=frozenset({Kind.LESSON})) == ["Rebase rewrites", "PUT replaces all"]
+    assert titles(world, sort="created", kinds=frozenset({Kind.LESSON})) == [
+        "Rebase rewrites",
+        "PUT replaces all",
+    ]
     with pytest.raises(UsageError) as caught:
         titles(world, sort="colour")
     assert "newest" in caught.value.hint
@@ -111,16 +119,23 @@ def test_letters_that_no_id_has_are_read_as_the_digits_they_look_like(world: Wor
 def test_an_ambiguous_end_names_the_candidates(world: World) -> None:
     with pytest.raises(AmbiguousName) as caught:
         world.catalog.resolve("8F3K2A")
-    assert set(caught.value.suggestions) == {"L-68F3K2A (PUT replaces all)", "L-X8F3K2A (Rebase rewrites)"}
+    assert set(caught.value.suggestions) == {
+        "L-68F3K2A (PUT replaces all)",
+        "L-X8F3K2A (Rebase rewrites)",
+    }
 
 
-def test_an_entry_that_is_not_in_the_catalog_yet_gets_the_handle_that_it_will_have(world: World) -> None:
+def test_an_entry_that_is_not_in_the_catalog_yet_gets_the_handle_that_it_will_have(
+    world: World,
+) -> None:
     assert world.catalog.handle_beside(Kind.LESSON, "01JD3Z8QK5W7M2X9V4YY8F3K2A") == "L-Y8F3K2A"
     assert world.catalog.handle_beside(Kind.DOC, "01JD3Z8QK5W7M2X9V4T6NNNNNN") == "D-NNNNNN"
     assert world.catalog.handle_beside(Kind.LESSON, A) == world.catalog.get(A).handle
 
 
-def test_the_letter_of_a_handle_must_be_right_and_the_hint_gives_the_right_one(world: World) -> None:
+def test_the_letter_of_a_handle_must_be_right_and_the_hint_gives_the_right_one(
+    world: World,
+) -> None:
     with pytest.raises(NotFound) as caught:
         world.catalog.resolve("L-ZZZZZC")
     assert caught.value.hint == "did you mean S-ZZZZZC (Get a workflow)?"
@@ -133,7 +148,9 @@ def test_the_letter_of_a_handle_must_be_right_and_the_hint_gives_the_right_one(w
         "get workflow", "jira/scripts/8.0/get.sh", "Get-a-Workflow.md",
     ],
 )  # fmt: skip
-def test_a_slip_in_a_handle_or_words_of_a_title_or_path_bring_what_was_meant(world: World, ref: str) -> None:
+def test_a_slip_in_a_handle_or_words_of_a_title_or_path_bring_what_was_meant(
+    world: World, ref: str
+) -> None:
     with pytest.raises(NotFound) as caught:
         world.catalog.resolve(ref)
     meant = "L-X8F3K2A (Rebase rewrites)" if "X8" in ref else "S-ZZZZZC (Get a workflow)"
@@ -168,5 +185,8 @@ def test_the_frontmatter_is_kept_whole_and_as_it_was_read(world: World) -> None:
         side = (world.root / place.side_path).read_bytes() if place.side_path else None
         entry = read_entry(place.path, (world.root / place.path).read_bytes(), side)
         assert world.catalog.fields(summary.id) == entry.fields
-    assert world.catalog.fields(read_entry("p/lessons/odd.md", data).id)["nested"] == [{"a": 1, "b": None}, True]
+    assert world.catalog.fields(read_entry("p/lessons/odd.md", data).id)["nested"] == [
+        {"a": 1, "b": None},
+        True,
+    ]
     assert world.catalog.fields("no such id") == {}

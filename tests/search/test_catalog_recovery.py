@@ -57,12 +57,18 @@ def scribble(path: Path) -> None:
     path.write_bytes(data)
 
 
-def test_tables_of_another_branch_are_not_taken_for_ours_though_both_raised_the_same_number(tmp_path: Path) -> None:
+def test_tables_of_another_branch_are_not_taken_for_ours_though_both_raised_the_same_number(
+    tmp_path: Path,
+) -> None:
     ours, theirs = "CREATE TABLE a (x);", "CREATE TABLE a (x); CREATE TABLE b (y);"
     path = tmp_path / "catalog.db"
-    first = database.Database(path, database.Schema("catalog", theirs, database.version_of(theirs, 7)))
+    first = database.Database(
+        path, database.Schema("catalog", theirs, database.version_of(theirs, 7))
+    )
     first.close()
-    again = database.Database(path, database.Schema("catalog", theirs, database.version_of(theirs, 7)))
+    again = database.Database(
+        path, database.Schema("catalog", theirs, database.version_of(theirs, 7))
+    )
     again.close()
     other = database.Database(path, database.Schema("catalog", ours, database.version_of(ours, 7)))
     tables = other.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -82,7 +88,9 @@ def test_tables_of_another_branch_are_not_taken_for_ours_though_both_raised_the_
     ],
     ids=["not a database", "empty", "cut off", "scribbled over", "another version"],
 )
-def test_an_unusable_catalog_is_rebuilt_and_said_so(world: World, spoil: Callable[[Path], None], said: str) -> None:
+def test_an_unusable_catalog_is_rebuilt_and_said_so(
+    world: World, spoil: Callable[[Path], None], said: str
+) -> None:
     before = everything(world.catalog)
     generation = world.catalog.generation
     world.catalog.close()
@@ -136,7 +144,9 @@ def test_a_catalog_is_read_where_no_lock_can_be_made(world: World) -> None:
     assert (world.refresh().rebuilt, world.catalog.in_memory) == ("", False)
 
 
-def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Path, closing: ExitStack) -> None:
+def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(
+    tmp_path: Path, closing: ExitStack
+) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     world = closing.enter_context(World(tmp_path))
     world.write("p/lessons/a.md", lesson(A))
@@ -147,7 +157,9 @@ def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Pat
     assert world.refresh().rebuilt == ""
 
 
-def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_released_does_not_stop_an_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.catalog.close()
     monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
     world.catalog = world.open()
@@ -267,7 +279,9 @@ def test_a_reader_never_sees_half_a_refresh(tmp_path: Path) -> None:
     assert len(seen) > 1
 
 
-def test_a_killed_process_leaves_a_catalog_that_is_whole(tmp_path: Path, closing: ExitStack) -> None:
+def test_a_killed_process_leaves_a_catalog_that_is_whole(
+    tmp_path: Path, closing: ExitStack
+) -> None:
     ready = SPAWN.Event()
     writer = begun(_write_editions, tmp_path, ready, 1000)
     assert ready.wait(60)

@@ -12,7 +12,9 @@ import pytest
 def package(tmp_path: Path) -> Path:
     folder = tmp_path / "heavy"
     folder.mkdir()
-    (folder / "__init__.py").write_text("print('started')\nfrom heavy.part import light\nanswer = 42\n")
+    (folder / "__init__.py").write_text(
+        "print('started')\nfrom heavy.part import light\nanswer = 42\n"
+    )
     (folder / "part.py").write_text("light = 1\n")
     return tmp_path
 
@@ -20,12 +22,20 @@ def package(tmp_path: Path) -> Path:
 def run(package: Path, program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
     program = f"from ai_lessons.search import defer, imported_later, unchecked\n{program}"
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
 
 
-def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_as_ever(package: Path) -> None:
+def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_as_ever(
+    package: Path,
+) -> None:
     (package / "user.py").write_text("import heavy\ndef use(): return heavy.answer\n")
     program = (
         "import sys\nwith imported_later('heavy'):\n    import user\n"
@@ -34,7 +44,9 @@ def test_what_is_imported_later_starts_with_its_first_name_and_others_import_it_
     assert run(package, program) == ["False", "started", "42", "1 42"]
 
 
-def test_lancedb_is_imported_whole_but_for_its_rest_client_which_is_still_to_be_had(package: Path) -> None:
+def test_lancedb_is_imported_whole_but_for_its_rest_client_which_is_still_to_be_had(
+    package: Path,
+) -> None:
     program = (
         "import ai_lessons.search.table, lancedb, sys\n"
         "print([name for name in sys.modules if name.startswith('lance_namespace_urllib3_client.api')])\n"

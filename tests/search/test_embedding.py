@@ -11,7 +11,13 @@ import pytest
 from tokenizers import Tokenizer
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.search.embedding import BGE_QUERY, FastEmbedder, dimensions_of, load_named, load_pinned
+from ai_lessons.search.embedding import (
+    BGE_QUERY,
+    FastEmbedder,
+    dimensions_of,
+    load_named,
+    load_pinned,
+)
 from ai_lessons.search.model_files import PINNED, ModelUnavailable, pull
 from real_world import REAL_CACHE_HOME, instead
 
@@ -37,7 +43,11 @@ def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder)
 
 
 def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:
-    passages = ["Undo the last commit with git reset --soft HEAD~1", "Bake bread at 230 degrees", "List files with ls"]
+    passages = [
+        "Undo the last commit with git reset --soft HEAD~1",
+        "Bake bread at 230 degrees",
+        "List files with ls",
+    ]
     question = model.embed_query("how do I take back a commit I just made?")
     assert int(np.argmax([question @ vector for vector in model.embed(passages)])) == 0
 
@@ -64,7 +74,9 @@ def test_other_models_go_by_name(tmp_path: Path) -> None:
     assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
 
 
-def test_a_hub_that_is_not_there_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_is_not_there_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ModelUnavailable) as caught:
@@ -78,17 +90,30 @@ def bare(folder: Path, text: str) -> Any:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(512)
     tokenizer.no_padding()
-    session = onnxruntime.InferenceSession(str(folder / "model_quantized.onnx"), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(folder / "model_quantized.onnx"), providers=["CPUExecutionProvider"]
+    )
     ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    feed = {
+        "input_ids": ids,
+        "attention_mask": np.ones_like(ids),
+        "token_type_ids": np.zeros_like(ids),
+    }
     asked = {one.name for one in session.get_inputs()}
-    first = session.run(None, {name: value for name, value in feed.items() if name in asked})[0][0, 0]
+    first = session.run(None, {name: value for name, value in feed.items() if name in asked})[0][
+        0, 0
+    ]
     return first / np.linalg.norm(first)
 
 
 def test_vectors_are_those_of_the_bare_model(model: FastEmbedder) -> None:
     folder = pull(REAL_CACHE_HOME / "ai-lessons").path
-    for text in ("a long passage about git " * 200, "short", "", "Übergrößen — 数据库 setUserName()"):
+    for text in (
+        "a long passage about git " * 200,
+        "short",
+        "",
+        "Übergrößen — 数据库 setUserName()",
+    ):
         assert np.allclose(next(model.embed([text])), bare(folder, text), atol=1e-6)
     expected = bare(folder, BGE_QUERY + "how do I undo a commit")
     assert np.allclose(model.embed_query("how do I undo a commit"), expected, atol=1e-6)
@@ -106,7 +131,9 @@ def test_the_model_loads_from_a_folder_that_is_only_readable_and_nothing_is_left
     again = load_pinned(Path("given"))
     assert (again.name, again.dimensions) == (PINNED.name, PINNED.dimensions)
     assert np.allclose(again.embed_query("undo"), model.embed_query("undo"), atol=1e-4)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(file.name for file in PINNED.files)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        file.name for file in PINNED.files
+    )
     assert list(temporary.iterdir()) == []
 
 
@@ -121,7 +148,10 @@ def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
 
     closing.enter_context(instead("ai_lessons.search.embedding.reach_hub", lambda: None))
     closing.enter_context(
-        instead("ai_lessons.search.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
+        instead(
+            "ai_lessons.search.embedding.TextEmbedding.__init__",
+            lambda _self, *a, **k: load(*a, **k),
+        )
     )
     for _ in range(3):
         with pytest.raises(ModelUnavailable, match="no network"):

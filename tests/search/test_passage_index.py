@@ -52,7 +52,9 @@ def test_only_what_changed_is_loaded_and_embedded(world: World) -> None:
 
 def test_an_entry_that_can_no_longer_be_loaded_is_not_found(world: World) -> None:
     world.put(entry("a", "alpha"), entry("b", "alpha")).refresh()
-    done = world.index.refresh("2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: [])
+    done = world.index.refresh(
+        "2", lambda: {"a": "new", "b": world.entries["b"].fingerprint}, lambda _: []
+    )
     assert done.removed == 1
     assert world.found("alpha") == ["b"]
 
@@ -87,7 +89,9 @@ def test_text_is_searchable_before_any_vector_is_there(world: World) -> None:
     assert set(world.near("alpha")) == {"a", "b"}
 
 
-def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embedding_stops_when_the_time_is_over_and_goes_on_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
@@ -240,7 +244,9 @@ def test_while_another_process_embeds_only_text_is_written(world: World) -> None
     assert world.refresh().missing == 0
 
 
-def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path, closing: ExitStack) -> None:
+def test_a_place_for_locks_that_cannot_be_used_is_a_note(
+    tmp_path: Path, closing: ExitStack
+) -> None:
     world = closing.enter_context(World(tmp_path))
     (tmp_path / "state").write_text("a file")
     world.put(*many(2))

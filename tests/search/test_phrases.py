@@ -11,7 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import Filter
-from ai_lessons.search.ranking import Candidates, Match, fold, hidden_parts, pattern, shares, with_parts, words_of
+from ai_lessons.search.ranking import (
+    Candidates,
+    Match,
+    fold,
+    hidden_parts,
+    pattern,
+    shares,
+    with_parts,
+    words_of,
+)
 from ai_lessons.search.terms import likeness, terms
 from search.index_world import World, entry
 
@@ -70,7 +79,9 @@ def test_an_identifier_is_found_whole_and_by_part(world: World, query: str, best
 
 
 def test_names_of_other_spelling_are_near(world: World) -> None:
-    assert set(world.found("user_name")[:2]) == set(world.found("userName")[:2]) == {"snake", "camel"}
+    assert (
+        set(world.found("user_name")[:2]) == set(world.found("userName")[:2]) == {"snake", "camel"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +91,9 @@ def test_names_of_other_spelling_are_near(world: World) -> None:
         "What would be the reason for the hooks not being skipped by anything?",
     ],
 )
-def test_a_question_in_plain_words_needs_no_text_that_holds_all_of_them(world: World, question: str) -> None:
+def test_a_question_in_plain_words_needs_no_text_that_holds_all_of_them(
+    world: World, question: str
+) -> None:
     assert world.found(question)
 
 
@@ -115,9 +128,24 @@ def test_projects_may_have_versions_of_their_own(tmp_path: Path, closing: ExitSt
     world.put(*(entry(p + v, "text", project=p, versions=[v] if v else []) for p, v in made))
     world.refresh()
     one, two = frozenset({"1"}), frozenset({"2"})
-    assert sorted(world.found("text", Filter(spelled_in={"a": one}))) == ["a1", "b1", "b2", "c", "c2"]
-    assert sorted(world.found("text", Filter(spelled_in={"a": one, "b": two}))) == ["a1", "b2", "c", "c2"]
-    assert sorted(world.found("text", Filter(spelled=one, spelled_in={"b": two}))) == ["a1", "b2", "c"]
+    assert sorted(world.found("text", Filter(spelled_in={"a": one}))) == [
+        "a1",
+        "b1",
+        "b2",
+        "c",
+        "c2",
+    ]
+    assert sorted(world.found("text", Filter(spelled_in={"a": one, "b": two}))) == [
+        "a1",
+        "b2",
+        "c",
+        "c2",
+    ]
+    assert sorted(world.found("text", Filter(spelled=one, spelled_in={"b": two}))) == [
+        "a1",
+        "b2",
+        "c",
+    ]
     assert sorted(world.found("text", Filter(spelled_in={"c": frozenset()}, project="c"))) == ["c"]
 
 
@@ -156,7 +184,9 @@ def test_two_spellings_of_one_word_are_the_same(written: str, typed: str) -> Non
     assert both_shares(typed, Candidates(text=(hit,))) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("text", ["部署之前必须先备份数据库、否则无法回滚。", "ต้องสำรองฐานข้อมูลก่อนปรับใช้ระบบใหม่"])
+@pytest.mark.parametrize(
+    "text", ["部署之前必须先备份数据库、否则无法回滚。", "ต้องสำรองฐานข้อมูลก่อนปรับใช้ระบบใหม่"]
+)
 def test_scripts_without_blanks_are_compared_by_their_characters(text: str) -> None:
     assert len(terms(text)) > 5
     assert likeness(text, text) == 1.0

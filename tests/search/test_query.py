@@ -20,7 +20,9 @@ from search.index_world import World, entry, many
 def world(tmp_path: Path, closing: ExitStack) -> World:
     """Forty entries of two passages, a quarter of them in a project of their own."""
     made = closing.enter_context(World(tmp_path))
-    made.put(*many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10))).refresh()
+    made.put(
+        *many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10))
+    ).refresh()
     return made
 
 
@@ -39,7 +41,12 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [Filter(), Filter(project="own"), Filter(kinds=frozenset({Kind.LESSON})), Filter(ids=frozenset({"e00003", "p7"}))],
+    [
+        Filter(),
+        Filter(project="own"),
+        Filter(kinds=frozenset({Kind.LESSON})),
+        Filter(ids=frozenset({"e00003", "p7"})),
+    ],
     ids=["all", "a project", "nothing", "two"],
 )
 def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_same_answer(
@@ -48,13 +55,17 @@ def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_sam
     asked = asked_of_the_table(monkeypatch)
     by_table = world.index.candidates("number 7 of the project", wanted, 20).vectors
     world.index.candidates("another question")
-    in_memory = [world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(2)]
+    in_memory = [
+        world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(2)
+    ]
     assert len(asked) == 1
     for found in in_memory:
         assert [(hit.entry_id, hit.ordinal, hit.heading, hit.text) for hit in found] == [
             (hit.entry_id, hit.ordinal, hit.heading, hit.text) for hit in by_table
         ]
-        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in by_table], abs=1e-5)
+        assert [hit.score for hit in found] == pytest.approx(
+            [hit.score for hit in by_table], abs=1e-5
+        )
 
 
 @pytest.mark.parametrize("wanted", [Filter(), Filter(project="own")], ids=["all", "a project"])
@@ -63,7 +74,11 @@ def test_from_the_second_question_on_texts_are_taken_from_memory_with_the_same_a
 ) -> None:
     by_table = world.index.candidates("number 7 of the project", wanted, 20).text
     world.index.candidates("another question")
-    closing.enter_context(instead("ai_lessons.search.table.Passages.by_text", lambda *_: pytest.fail("rows were read")))
+    closing.enter_context(
+        instead(
+            "ai_lessons.search.table.Passages.by_text", lambda *_: pytest.fail("rows were read")
+        )
+    )
     assert world.index.candidates("number 7 of the project", wanted, 20).text == by_table
     assert len(by_table) > 1
 
@@ -136,7 +151,10 @@ def test_a_query_is_taken_apart(query: str, asked: tuple[str, Filter]) -> None:
 def test_a_kind_that_does_not_exist_is_told_with_those_that_do() -> None:
     with pytest.raises(UsageError, match="no kind 'ignore'") as error:
         parse_query("mypy kind:ignore")
-    assert error.value.hint == "one of: lesson, rule, doc, script; if it is text to be found, put it into quotes"
+    assert (
+        error.value.hint
+        == "one of: lesson, rule, doc, script; if it is text to be found, put it into quotes"
+    )
 
 
 def test_two_projects_at_once_are_refused() -> None:

@@ -8,7 +8,16 @@ from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.texts import stem
 from ai_lessons.search import ranking
 from ai_lessons.search.model_files import PINNED
-from ai_lessons.search.ranking import Candidates, Match, RankingFacts, blend, chance, fuse, holders, snippet
+from ai_lessons.search.ranking import (
+    Candidates,
+    Match,
+    RankingFacts,
+    blend,
+    chance,
+    fuse,
+    holders,
+    snippet,
+)
 
 
 def hit(entry_id: str, score: float, text: str = "") -> Match:
@@ -16,36 +25,61 @@ def hit(entry_id: str, score: float, text: str = "") -> Match:
 
 
 def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
-    text = (Match("a", 0, 2.0, "Intro", "first"), Match("a", 3, 8.0, "Setup", "second"), Match("b", 0, 5.0))
+    text = (
+        Match("a", 0, 2.0, "Intro", "first"),
+        Match("a", 3, 8.0, "Setup", "second"),
+        Match("b", 0, 5.0),
+    )
     best = fuse(text, ())[0]
     assert best == Match("a", 3, 1.0, "Setup", "second")
     assert len(fuse(text, ())) == 2
 
 
 def test_equal_scores_stand_by_id() -> None:
-    assert [match.entry_id for match in fuse([hit(name, 1.0) for name in "zam"], ())] == ["a", "m", "z"]
+    assert [match.entry_id for match in fuse([hit(name, 1.0) for name in "zam"], ())] == [
+        "a",
+        "m",
+        "z",
+    ]
 
 
 raw_hits = st.lists(
-    st.builds(Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)),
+    st.builds(
+        Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)
+    ),
     max_size=20,
     unique_by=lambda hit: (hit.entry_id, hit.ordinal),
 )
 
 
 def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None:
-    text = [Match("mentions", 0, 1.0, "1.0.3 > News"), Match("guide", 0, 0.96, "Crontab"), Match("far", 0, 0.1)]
+    text = [
+        Match("mentions", 0, 1.0, "1.0.3 > News"),
+        Match("guide", 0, 0.96, "Crontab"),
+        Match("far", 0, 0.1),
+    ]
     assert fuse(text, ())[0].entry_id == "mentions"
     titles = {"mentions": "Changes in 1.0", "guide": "Periodic tasks", "far": "Else"}
-    shares = ranking.headed("run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}")
-    assert {key[0]: round(share, 2) for key, share in shares.items()} == {"mentions": 0.0, "guide": 0.25, "far": 0.0}
+    shares = ranking.headed(
+        "run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}"
+    )
+    assert {key[0]: round(share, 2) for key, share in shares.items()} == {
+        "mentions": 0.0,
+        "guide": 0.25,
+        "far": 0.0,
+    }
     assert fuse(text, (), headed=shares)[0].entry_id == "guide"
 
 
 @pytest.mark.parametrize(
     ("path", "title", "question", "counts_less"),
     [
-        ("p/docs/unversioned/history/changelog-1.0.rst.md", "Change history", "run a task every Monday", True),
+        (
+            "p/docs/unversioned/history/changelog-1.0.rst.md",
+            "Change history",
+            "run a task every Monday",
+            True,
+        ),
         ("p/docs/unversioned/news.md", "What's New in 5.0", "run a task every Monday", True),
         ("p/docs/unversioned/changelog.md", "Changelog", "what changed in 5.0", False),
         ("p/docs/unversioned/exchange-logs.md", "Exchange logs", "run a task every Monday", False),
@@ -59,7 +93,9 @@ def test_a_list_of_changes_counts_less_unless_it_is_asked_for(
 
 
 @given(raw_hits, raw_hits)
-def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors: list[Match]) -> None:
+def test_scores_lie_between_nothing_and_one_and_fall(
+    text: list[Match], vectors: list[Match]
+) -> None:
     found = fuse(text, vectors)
     assert {match.entry_id for match in found} == {hit.entry_id for hit in (*text, *vectors)}
     assert all(-1e-9 <= match.score <= 1 + 1e-9 for match in found)
@@ -75,7 +111,10 @@ def test_other_versions_and_unknown_entries_are_left_out() -> None:
     ranked = ranking.rank([hit("a", 1.0), hit("b", 0.9), hit("c", 0.8), hit("gone", 0.7)], facts)
     assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
     facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
-    assert [one.score for one in ranking.rank([hit("a", 1.0), hit("b", 1.0)], facts)] == [1.0, 1.0], "none is asked for"
+    assert [one.score for one in ranking.rank([hit("a", 1.0), hit("b", 1.0)], facts)] == [
+        1.0,
+        1.0,
+    ], "none is asked for"
 
 
 LONG = (
@@ -94,13 +133,25 @@ def test_a_snippet_stands_around_the_words_of_the_question() -> None:
 
 
 @given(st.text(alphabet="abc ing.-É", max_size=300), st.text(alphabet="abc ing", max_size=20))
-def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: str, query: str) -> None:
-    stems = {stem(word) for word in ranking.QUERY_WORD.findall(query.lower()) if len(word) >= ranking.SHORT_WORD}
-    words = [(m.start(), stem(m.group())) for m in ranking.QUERY_WORD.finditer(ranking.fold(text).lower())]
+def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(
+    text: str, query: str
+) -> None:
+    stems = {
+        stem(word)
+        for word in ranking.QUERY_WORD.findall(query.lower())
+        if len(word) >= ranking.SHORT_WORD
+    }
+    words = [
+        (m.start(), stem(m.group()))
+        for m in ranking.QUERY_WORD.finditer(ranking.fold(text).lower())
+    ]
     matches = list(ranking.stem_positions(text, stems))
     assert {(at, word) for at, word in words if word in stems} <= set(matches)
     assert all(
-        word.startswith(other) or other.startswith(word) for at, other in matches for n, word in words if n == at
+        word.startswith(other) or other.startswith(word)
+        for at, other in matches
+        for n, word in words
+        if n == at
     )
 
 
@@ -128,14 +179,25 @@ git worktree prune --dry-run
 @pytest.mark.parametrize(
     ("question", "shown"),
     [
-        ("zebra", "All worktrees of a repository share one stash; see also git help worktree. That is old."),
-        ("how old is that", "That is old. Remove a worktree whose folder is gone: tidy up · git worktree prune"),
-        ("is a folder that is gone removed", "Remove a worktree whose folder is gone: tidy up · git worktree prune"),
+        (
+            "zebra",
+            "All worktrees of a repository share one stash; see also git help worktree. That is old.",
+        ),
+        (
+            "how old is that",
+            "That is old. Remove a worktree whose folder is gone: tidy up · git worktree prune",
+        ),
+        (
+            "is a folder that is gone removed",
+            "Remove a worktree whose folder is gone: tidy up · git worktree prune",
+        ),
         ("prune", "git worktree prune --dry-run"),
         ("only print", "-n, only print"),
     ],
 )
-def test_a_snippet_begins_with_the_sentence_that_answers_and_has_no_marks(question: str, shown: str) -> None:
+def test_a_snippet_begins_with_the_sentence_that_answers_and_has_no_marks(
+    question: str, shown: str
+) -> None:
     assert snippet(PAGE, question, 90, title="Worktrees").startswith(shown)
 
 
@@ -149,24 +211,42 @@ def test_a_snippet_begins_with_the_sentence_that_answers_and_has_no_marks(questi
         ("# Only this\n\n## Part", "Only this", "Part"),
         ("Title\n=====\n\ntext\nof two lines", "Title", "text of two lines"),
         ("e.g. Python and v1.2 of it. Then", "", "e.g. Python and v1.2 of it. Then"),
-        ("see **/*.py and *.js, snake_case_name, 2*3*4", "", "see **/*.py and *.js, snake_case_name, 2*3*4"),
+        (
+            "see **/*.py and *.js, snake_case_name, 2*3*4",
+            "",
+            "see **/*.py and *.js, snake_case_name, 2*3*4",
+        ),
         ("文は一つ。二つ目の文。", "", "文は一つ。 二つ目の文。"),
     ],
 )
-def test_a_short_text_is_its_own_snippet_without_the_title(text: str, title: str, shown: str) -> None:
+def test_a_short_text_is_its_own_snippet_without_the_title(
+    text: str, title: str, shown: str
+) -> None:
     assert snippet(text, "words", title=title) == shown
 
 
 def test_a_snippet_of_a_script_shows_its_description_and_its_code_without_comment_signs() -> None:
     script = "#!/bin/sh\n##  Deletes merged branches,\n##  but not main.  ##\n\n#echo x\nfor b in $list; do\n"
-    assert snippet(script, "x", code=True) == "Deletes merged branches, but not main. echo x · for b in $list; do"
+    assert (
+        snippet(script, "x", code=True)
+        == "Deletes merged branches, but not main. echo x · for b in $list; do"
+    )
     described = "Tidies **up**.\n\n```sh\ntidy --all\n```\n" + script
-    assert snippet(described, "tidies", code=True).startswith("Tidies up. tidy --all · Deletes merged")
-    module = '#!/usr/bin/env python3\n"""Counts **kinds**."""\ndef __init__(self, **kind): a[0](kind)\n'
-    assert snippet(module, "x", code=True) == "Counts **kinds**. def __init__(self, **kind): a[0](kind)"
+    assert snippet(described, "tidies", code=True).startswith(
+        "Tidies up. tidy --all · Deletes merged"
+    )
+    module = (
+        '#!/usr/bin/env python3\n"""Counts **kinds**."""\ndef __init__(self, **kind): a[0](kind)\n'
+    )
+    assert (
+        snippet(module, "x", code=True)
+        == "Counts **kinds**. def __init__(self, **kind): a[0](kind)"
+    )
 
 
-@given(st.text(alphabet="ab .:*_`[]()#|<>-\n\\é", max_size=400), st.text(alphabet="ab c", max_size=10))
+@given(
+    st.text(alphabet="ab .:*_`[]()#|<>-\n\\é", max_size=400), st.text(alphabet="ab c", max_size=10)
+)
 def test_a_snippet_of_any_text_is_one_line_of_bounded_length(text: str, query: str) -> None:
     shown = snippet(text, query, title="a", code=len(text) % 2 == 0)
     assert "\n" not in shown
@@ -193,14 +273,18 @@ def test_the_only_hit_of_a_small_index_comes_nearer_to_its_like_in_a_large_one()
     assert 3 * before < scores["small"] / scores["large"] < 1
 
 
-def test_scores_of_indexes_of_one_size_are_compared_and_of_equal_ones_that_of_the_nearer_index_is_first() -> None:
+def test_scores_of_indexes_of_one_size_are_compared_and_of_equal_ones_that_of_the_nearer_index_is_first() -> (
+    None
+):
     found = blend([([hit("a", 2.0), hit("b", 1.0)], 50), ([hit("c", 1.5)], 50)], 10)
     assert [one.entry_id for one in found] == ["a", "c", "b"]
     lists = [([hit(name, 1.0)], 5) for name in "cab"]
     assert [one.entry_id for one in blend(lists, 9)] == ["c", "a", "b"]
 
 
-LISTS = st.lists(st.tuples(st.lists(st.floats(0.01, 50), max_size=5), st.integers(0, 10_000_000)), max_size=3)
+LISTS = st.lists(
+    st.tuples(st.lists(st.floats(0.01, 50), max_size=5), st.integers(0, 10_000_000)), max_size=3
+)
 
 
 @given(lists=LISTS, depth=st.integers(1, 12))
@@ -276,7 +360,10 @@ def test_a_question_without_words_that_are_looked_for_is_near_what_holds_it() ->
 
 def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
     found = candidates(0.62)
-    chances = [chance(QUESTION, [found], 10**n, lambda hit: hit.text, complete=True)[0].best for n in range(7)]
+    chances = [
+        chance(QUESTION, [found], 10**n, lambda hit: hit.text, complete=True)[0].best
+        for n in range(7)
+    ]
     assert chances == sorted(chances, reverse=True)
 
 
@@ -291,17 +378,26 @@ def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
         ("WHY IS EVERYTHING LOUD", ()),
     ],
 )  # fmt: skip
-def test_names_are_codes_flags_functions_and_files(question: str, expected: tuple[str, ...]) -> None:
+def test_names_are_codes_flags_functions_and_files(
+    question: str, expected: tuple[str, ...]
+) -> None:
     assert sorted(set(ranking.names(question))) == sorted(expected)
 
 
 def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
     hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(ranking.MOST + 1)]
-    hits += [hit("a", 1.0, "`enoent`, then"), hit("b", 1.0, "ENOENT and EPERM"), hit("c", 1.0, "XENOENT")]
+    hits += [
+        hit("a", 1.0, "`enoent`, then"),
+        hit("b", 1.0, "ENOENT and EPERM"),
+        hit("c", 1.0, "XENOENT"),
+    ]
     both = frozenset({("a", 0), ("b", 0)})
     assert holders("ENOENT, EPERM and EJSON_5", hits, lambda hit: hit.text)[1] == {("b", 0)}
     assert holders("ENOENT", hits, lambda hit: hit.text) == (both, both)
-    assert holders("a grid with two columns in CSS", [hit("a", 1.0, "CSS")], lambda hit: hit.text)[0] == set()
+    assert (
+        holders("a grid with two columns in CSS", [hit("a", 1.0, "CSS")], lambda hit: hit.text)[0]
+        == set()
+    )
     any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
     assert (len(any_of_them), meant) == (ranking.MOST + 1, frozenset())
 

@@ -57,7 +57,9 @@ def said(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:
     return Event(f"01JD3Z8QK5W7M2X9V4T6BB{number:04d}", TIMES[0], word, entry)
 
 
-def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(cache: UsageCache, logs: Logs) -> None:
+def test_of_other_clones_a_few_events_of_a_kind_count_however_many_they_push(
+    cache: UsageCache, logs: Logs
+) -> None:
     logs.add("own", *(said(n) for n in range(30)))
     logs.add("one/a", *(said(100 + n, "contradicted") for n in range(50)))
     assert sums(cache, logs)[ENTRIES[0]][1:4] == (30, 0, OF_A_CLONE)
@@ -104,7 +106,11 @@ def logs() -> Logs:
 
 def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
     cache.refresh(logs)
-    return {entry: row._replace(local=None) for entry, row in cache.tallies().items() if any(row[: len(USES)])}
+    return {
+        entry: row._replace(local=None)
+        for entry, row in cache.tallies().items()
+        if any(row[: len(USES)])
+    }
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:
@@ -117,7 +123,9 @@ def lines(*events: Event) -> bytes:
 
 
 steps = st.lists(
-    st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["add", "put", "drop", "tear"]), st.lists(uses))
+    st.tuples(
+        st.sampled_from(["a", "b"]), st.sampled_from(["add", "put", "drop", "tear"]), st.lists(uses)
+    )
 )
 
 
@@ -143,7 +151,9 @@ def test_the_sums_are_those_of_all_files_whatever_happens_to_them(
         cache.close()
 
 
-def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache: UsageCache, logs: Logs) -> None:
+def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(
+    cache: UsageCache, logs: Logs
+) -> None:
     logs.add("a", said(0))
     logs.add("b", said(1))
     sums(cache, logs)
@@ -172,7 +182,9 @@ def test_damaged_lines_are_counted_over_all_logs(cache: UsageCache, logs: Logs) 
 
 @given(st.lists(turns, max_size=8))
 @settings(max_examples=8)
-def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathFactory, happened: list[Event]) -> None:
+def test_turns_come_in_the_order_of_their_ids(
+    tmp_path_factory: pytest.TempPathFactory, happened: list[Event]
+) -> None:
     logs = Logs()
     logs.add("a", *happened)
     cache = UsageCache(tmp_path_factory.mktemp("cache") / "usage.sqlite")
@@ -180,7 +192,9 @@ def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathF
     by_id: dict[str, list[Event]] = {}
     for each in happened:
         by_id.setdefault(each.id, []).append(each)
-    assert cache.turns() == [by_id[i][0] for i in sorted(by_id) if by_id[i] == [by_id[i][0]] * len(by_id[i])]
+    assert cache.turns() == [
+        by_id[i][0] for i in sorted(by_id) if by_id[i] == [by_id[i][0]] * len(by_id[i])
+    ]
     cache.close()
 
 
@@ -188,7 +202,9 @@ def turn(number: int) -> Event:
     return Event(f"{number:026d}", TIMES[0], "observed", "injection_budget", value=0.5)
 
 
-def test_turns_are_those_of_all_logs_whatever_happens_to_these(cache: UsageCache, logs: Logs) -> None:
+def test_turns_are_those_of_all_logs_whatever_happens_to_these(
+    cache: UsageCache, logs: Logs
+) -> None:
     logs.add("a", *(turn(n) for n in range(100, 200)))
     logs.add("a", turn(300))
     logs.add("b", turn(5))
@@ -202,7 +218,9 @@ def test_turns_are_those_of_all_logs_whatever_happens_to_these(cache: UsageCache
     assert cache.turns() == [turn(n) for n in (*range(100, 150), *range(151, 200), 300)]
 
 
-def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(tmp_path: Path, logs: Logs) -> None:
+def test_where_nothing_can_be_written_the_sums_are_kept_in_memory(
+    tmp_path: Path, logs: Logs
+) -> None:
     logs.add("a", said(0))
     (tmp_path / "state").write_text("a file in the way")
     cache = UsageCache(tmp_path / "state/usage.sqlite")

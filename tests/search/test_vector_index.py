@@ -32,7 +32,10 @@ def recall(world: World) -> float:
     for question in QUESTIONS:
         vector = [float(x) for x in world.embedder.embed_query(question)]
         exact, ours = (
-            {(hit.entry_id, hit.ordinal) for hit in passages.by_vector(vector, "", 100, exact=exactly)[:10]}
+            {
+                (hit.entry_id, hit.ordinal)
+                for hit in passages.by_vector(vector, "", 100, exact=exactly)[:10]
+            }
             for exactly in (True, False)
         )
         found, wanted = found + len(exact & ours), wanted + len(exact)
@@ -46,7 +49,9 @@ def test_few_passages_have_none(tmp_path: Path, closing: ExitStack) -> None:
     assert recall(world) == 1.0
 
 
-def test_the_index_finds_what_a_comparison_with_every_vector_finds_and_is_made_again_by_a_rebuild(world: World) -> None:
+def test_the_index_finds_what_a_comparison_with_every_vector_finds_and_is_made_again_by_a_rebuild(
+    world: World,
+) -> None:
     assert world.newest().vectors_indexed() == 400
     assert recall(world) >= 0.98
     assert world.near("number 63 says word63")[0] == "e00063"
@@ -56,7 +61,9 @@ def test_the_index_finds_what_a_comparison_with_every_vector_finds_and_is_made_a
     assert world.newest().vectors_indexed() == 400
 
 
-def test_what_is_written_after_the_index_was_made_is_found_and_most_can_be_removed(world: World) -> None:
+def test_what_is_written_after_the_index_was_made_is_found_and_most_can_be_removed(
+    world: World,
+) -> None:
     world.put(entry("new", "pomology of apples"), entry("e00007", "viticulture"))
     world.remove("e00063")
     world.refresh()
@@ -70,12 +77,16 @@ def test_what_is_written_after_the_index_was_made_is_found_and_most_can_be_remov
 
 
 def test_filters_hold_with_an_index(world: World) -> None:
-    world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5))).refresh()
+    world.put(
+        *(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5))
+    ).refresh()
     found = world.near("number 63 says word63", Filter(kinds=frozenset({Kind.LESSON})))
     assert set(found) == {f"l{n}" for n in range(5)}
 
 
-def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> None:
+def test_without_most_vectors_none_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
+) -> None:
     monkeypatch.setattr(table, "FLAT", 100)
     world = closing.enter_context(World(tmp_path))
     world.put(*many(200)).refresh(seconds=0)
@@ -123,7 +134,9 @@ def test_a_packed_vector_is_two_bytes_a_number_and_nearly_the_same() -> None:
     assert np.abs(np.frombuffer(packed, "<f2").astype(np.float32) - vector).max() < 1e-4
 
 
-@pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "damage", [b"this is no database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000]
+)
 def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "v.sqlite"
     path.write_bytes(damage)
@@ -150,7 +163,10 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     )
     path = str(tmp_path / "v.sqlite")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    children = [subprocess.Popen([sys.executable, "-c", program, path, name], env=environment) for name in "ab"]
+    children = [
+        subprocess.Popen([sys.executable, "-c", program, path, name], env=environment)
+        for name in "ab"
+    ]
     assert [child.wait() for child in children] == [0, 0]
     with closing(VectorCache(tmp_path / "v.sqlite")) as cache:
         assert len(cache) == 100

@@ -9,7 +9,16 @@ import pytest
 from ai_lessons.model.entries import Filter
 from ai_lessons.model.texts import is_english, languages, stem
 from ai_lessons.search.embedding import readable
-from ai_lessons.search.ranking import BAR, KIN, MEASURED, Candidates, Match, chance, shares, with_parts
+from ai_lessons.search.ranking import (
+    BAR,
+    KIN,
+    MEASURED,
+    Candidates,
+    Match,
+    chance,
+    shares,
+    with_parts,
+)
 from ai_lessons.search.table import stored_words
 from search.index_world import World, entry
 
@@ -61,17 +70,24 @@ def test_a_word_of_many_languages_finds_the_texts_of_all(world: World) -> None:
 def test_a_phrase_is_found_as_it_was_written(world: World) -> None:
     asked = Filter(phrases=("jede Nacht auf den Server",))
     assert world.found("jede Nacht auf den Server", asked) == ["de"]
-    assert world.found("jede Nächte auf dem Server", Filter(phrases=("jede Nächte auf dem Server",))) == []
+    assert (
+        world.found("jede Nächte auf dem Server", Filter(phrases=("jede Nächte auf dem Server",)))
+        == []
+    )
 
 
-@pytest.mark.parametrize("text", [TEXTS["en"], "git rebase --onto", "A café in the naïve style of an old house"])
+@pytest.mark.parametrize(
+    "text", [TEXTS["en"], "git rebase --onto", "A café in the naïve style of an old house"]
+)
 def test_english_is_stored_as_it_was(text: str) -> None:
     assert stored_words(text, languages(text)) == with_parts(text)
     assert is_english(text)
 
 
 def test_names_stay_whole_in_texts_of_other_languages() -> None:
-    stored = stored_words("Das ist utf8 und snake_case in der Datei config2 von log4j", ("german",)).split()
+    stored = stored_words(
+        "Das ist utf8 und snake_case in der Datei config2 von log4j", ("german",)
+    ).split()
     assert {"utf8", "snake_case", "config2", "log4j", "datei0f0"} <= set(stored)
 
 
@@ -82,7 +98,9 @@ def test_another_language_is_noticed(name: str) -> None:
 
 def test_a_judge_compares_words_without_their_endings_and_by_stem_and_beginning() -> None:
     def stored(question: str, text: str) -> float:
-        return shares(question, [Candidates(text=(Match("a", 0, 1.0, text=text),))], lambda hit: hit.text).stored
+        return shares(
+            question, [Candidates(text=(Match("a", 0, 1.0, text=text),))], lambda hit: hit.text
+        ).stored
 
     assert stored("rotated keys", "Rotate the key") == 1.0
     assert stem("authenticate") == stem("authentication")
@@ -99,7 +117,10 @@ def test_a_judge_compares_words_without_their_endings_and_by_stem_and_beginning(
 def test_one_word_in_another_form_is_near_in_a_small_repository(vectors: bool) -> None:
     hits = (Match("auth", 0, 0.7, text="Authentication"),)
     asked = Candidates(hits, hits if vectors else (), model=min(MEASURED))
-    assert chance("how do I authenticate", [asked], 20, lambda hit: hit.text, complete=True)[0].best >= BAR
+    assert (
+        chance("how do I authenticate", [asked], 20, lambda hit: hit.text, complete=True)[0].best
+        >= BAR
+    )
 
 
 def test_each_entry_has_a_chance_of_its_own() -> None:
@@ -108,7 +129,13 @@ def test_each_entry_has_a_chance_of_its_own() -> None:
         Match("half", 0, 0.72, text="The release server"),
     )
     for asked in (Candidates(hits, hits, model=min(MEASURED)), Candidates(hits)):
-        (near,) = chance("rotate signing keys of a release server", [asked], 20, lambda hit: hit.text, complete=True)
+        (near,) = chance(
+            "rotate signing keys of a release server",
+            [asked],
+            20,
+            lambda hit: hit.text,
+            complete=True,
+        )
         assert near.best == near.of["whole"] > near.of["half"] > 0
 
 
@@ -116,6 +143,8 @@ def test_a_model_of_english_reads_english() -> None:
     assert readable("how do I authenticate", ["how", "do", "i", "authenticate"]) == 1.0
     german = ["da", "##ten", "##ban", "##ks", "##iche", "##rung"]
     assert readable("Datenbanksicherung", german) < 1.0
-    assert readable("und die Datenbanksicherung", ["und", "die", *german]) < readable("Datenbanksicherung", german)
+    assert readable("und die Datenbanksicherung", ["und", "die", *german]) < readable(
+        "Datenbanksicherung", german
+    )
     assert readable("сервер", ["с", "##е", "##р", "##в"]) == readable("备份", ["[UNK]"]) == 0.0
     assert readable("404", ["404"]) == 1.0

@@ -29,7 +29,10 @@ def offered(titles: list[str], texts: list[str], kind: Kind = Kind.RULE) -> Cont
 def test_all_that_fits_is_told_in_its_own_words_without_the_reason() -> None:
     value = offered(["Use uv", "Guide"], ["Never pip.\n\n- Pin every version", "All of it."])
     told = words.start(value, "/kb", 6_000)
-    assert "- [R-000000] Use uv\n  Never pip.\n  - Pin every version\n- [R-000001] Guide\n  All of it." in told.text
+    assert (
+        "- [R-000000] Use uv\n  Never pip.\n  - Pin every version\n- [R-000001] Guide\n  All of it."
+        in told.text
+    )
     assert set(told.sizes) == {"id0", "id1"}
 
 
@@ -48,7 +51,10 @@ def test_where_not_all_fits_each_has_a_line_and_the_first_have_their_own_words()
 
 
 def test_where_not_all_lines_fit_it_is_said_how_many_more_there_are() -> None:
-    value = offered([f"Write the thing number {n} before the next thing of its kind" for n in range(200)], [""] * 200)
+    value = offered(
+        [f"Write the thing number {n} before the next thing of its kind" for n in range(200)],
+        [""] * 200,
+    )
     told = words.start(value, "/kb", 6_000)
     assert 40 < len(told.sizes) < 120
     assert len(told.text) <= 6_000
@@ -57,9 +63,15 @@ def test_where_not_all_lines_fit_it_is_said_how_many_more_there_are() -> None:
 
 
 def test_the_line_of_a_heading_says_what_to_do() -> None:
-    value = offered(["Code Quality", *["x " * 30] * 60], ["Type hints are required.\n" + LONG * 20, *[LONG] * 60])
+    value = offered(
+        ["Code Quality", *["x " * 30] * 60],
+        ["Type hints are required.\n" + LONG * 20, *[LONG] * 60],
+    )
     value = value._replace(entries=value.entries[::-1])
-    assert "- [R-000000] Code Quality: Type hints are required." in words.start(value, "/kb", 6_000).text
+    assert (
+        "- [R-000000] Code Quality: Type hints are required."
+        in words.start(value, "/kb", 6_000).text
+    )
 
 
 def test_a_text_that_is_longer_than_the_budget_is_told_as_far_as_it_goes() -> None:
@@ -91,7 +103,9 @@ def test_a_moment_says_why_an_entry_comes_and_leaves_out_what_does_not_fit_whole
     st.lists(st.tuples(st.text(max_size=120), st.text(max_size=700)), max_size=30),
     st.integers(min_value=800, max_value=4_000),
 )
-def test_a_start_never_takes_more_than_its_budget(entries: list[tuple[str, str]], most: int) -> None:
+def test_a_start_never_takes_more_than_its_budget(
+    entries: list[tuple[str, str]], most: int
+) -> None:
     value = offered([title for title, _ in entries], [text for _, text in entries])
     told = words.start(value, "/kb", most)
     assert len(told.text) <= most

@@ -1,7 +1,8 @@
 """The jobs: a module for each topic, a function for each job. Prints nothing and asks nothing.
 
-A module is loaded when it is first named, as in `app.health.validate(…)`: a list must not pay for writing. Begin with
-`workspace` (what is open), then `answers` (what jobs take and give). Imports all packages but `interfaces`.
+A module is loaded when it is first named, as in `app.health.validate(…)`: a list must not pay for
+writing. Begin with `workspace` (what is open), then `answers` (what jobs take and give). Imports
+all packages but `interfaces`.
 """
 
 from __future__ import annotations
@@ -26,5 +27,6 @@ if TYPE_CHECKING:
         usage as usage, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
-if not TYPE_CHECKING:  # else every name would pass for a module
+if not TYPE_CHECKING:
+    # else every name would pass for a module
     __getattr__ = submodules(__name__)

@@ -1,4 +1,7 @@
-"""What is remembered of the session of an agent host: what it was told, what failed in it, what was edited."""
+"""What is remembered of the session of an agent host.
+
+What it was told, what failed in it, what was edited.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
 
 
 FOLDER = "agent-sessions"
-KEPT_SECONDS = 7 * 24 * 3600  # Time without an event after which a session is forgotten
+# Time without an event after which a session is forgotten
+KEPT_SECONDS = 7 * 24 * 3600
 _LIMIT = 1 << 20
-REMEMBERED = 1_000  # Characters of what an entry says to do, and of a command, as a session remembers them
-_KEPT, _KEPT_CHARACTERS = 20, 2_000  # Failures of a session that are kept, and of each as much of command and output
+# Characters of what an entry says to do, and of a command, as a session remembers them
+REMEMBERED = 1_000
+# Failures of a session that are kept, and of each as much of command and output
+_KEPT, _KEPT_CHARACTERS = 20, 2_000
 
 
 class Failure(NamedTuple):
@@ -49,9 +55,10 @@ class Session:
     """The memory of a session that began in `folder`.
 
     `shown`: by agent the ids of entries that it was shown after the start.
-    `told`: the entries shown, from `turn` on since the last prompt; `spent`: characters of them after the start.
-    `failed`: the last of all `failures`. `asked`: whether the agent was reminded of one at the end. `stated`: what a
-    person stated that nothing stored says, and `edited` the files since; empty once the agent was asked for it.
+    `told`: the entries shown, from `turn` on since the last prompt; `spent`: characters of them
+    after the start. `failed`: the last of all `failures`. `asked`: whether the agent was reminded
+    of one at the end. `stated`: what a person stated that nothing stored says, and `edited` the
+    files since; empty once the agent was asked for it.
     """
 
     # a dataclass would cost every hook the import of `inspect`
@@ -77,32 +84,49 @@ class Session:
 
     def told_at(self, moment: Moment) -> set[str]:
         """The entries shown at this moment."""
-        return {entry.id for entry in self.told if entry.moment == moment}
+        results: set[str] = set()
+        for entry in self.told:
+            if entry.moment == moment:
+                results.add(entry.id)
+        return results
 
     def only_at(self, moment: Moment) -> set[str]:
         """The entries shown at this moment and, after the start, at no other one."""
-        later = {entry.id for entry in self.told if entry.moment not in {moment, Moment.BEGIN}}
+        later = set()
+        for entry in self.told:
+            if entry.moment not in {moment, Moment.BEGIN}:
+                later.add(entry.id)
         return self.told_at(moment) - later
 
     def fresh(self, agent: str, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this agent was not shown; from now on they count as shown."""
         shown = self.shown.setdefault(agent, [])
-        new = [name for name in dict.fromkeys(names) if name not in shown]
+        new = []
+        for name in dict.fromkeys(names):
+            if name not in shown:
+                new.append(name)
         shown += new
         return tuple(new)
 
     def note_failure(self, command: str, output: str, folder: Path) -> None:
         """A command failed."""
-        line, text = (secrets.without_suspects(text)[:_KEPT_CHARACTERS] for text in (command, output))
+        line, text = (
+            secrets.without_suspects(text)[:_KEPT_CHARACTERS] for text in (command, output)
+        )
         self.failures += 1
         self.failed = [*self.failed, Failure(line, text, str(folder))][-_KEPT:]
 
     def note_success(self, command: str, earlier: Iterable[ShownEntry]) -> None:
-        """A command succeeded: it solves the failures that it did the job of, perhaps as a shown entry says."""
+        """A command succeeded.
+
+        It solves the failures that it did the job of, perhaps as a shown entry says.
+        """
         answered = any(carried_out(entry.does, command, entry.command) for entry in earlier)
         for n, failure in enumerate(self.failed):
             if not failure.solved and same_job(failure.command, command):
-                self.failed[n] = failure._replace(solved=command[:REMEMBERED], settled=answered or failure.settled)
+                self.failed[n] = failure._replace(
+                    solved=command[:REMEMBERED], settled=answered or failure.settled
+                )
 
 
 @contextmanager
@@ -145,14 +169,22 @@ def recent(state_dir: Path) -> list[tuple[float, Session]]:
 
 def failures_of(state_dir: Path, name: str) -> list[Failure]:
     """The failures with an output that a session keeps."""
-    return [failure for failure in _read(_file(state_dir, name)).failed if failure.output]
+    results: list[Failure] = []
+    for failure in _read(_file(state_dir, name)).failed:
+        if failure.output:
+            results.append(failure)
+    return results
 
 
 def failures_in(state_dir: Path, folder: Path) -> list[Failure]:
     """As `failures_of`, of the session that last worked in this folder or below it, within the last hour."""
     for at, session in recent(state_dir):
-        failed = [x for x in session.failed if x.output and Path(x.folder).is_relative_to(folder)]
-        if failed and at > time.time() - 3600.0:  # a session without an event for an hour has ended
+        failed = []
+        for x in session.failed:
+            if x.output and Path(x.folder).is_relative_to(folder):
+                failed.append(x)
+        if failed and at > time.time() - 3600.0:
+            # a session without an event for an hour has ended
             return failed
     return []
 
@@ -163,13 +195,20 @@ def clean_up(state_dir: Path) -> None:
     with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
         for entry in entries:
             with suppress(OSError):
-                if entry.name.endswith(".json") and entry.stat(follow_symlinks=False).st_mtime < old:
+                if (
+                    entry.name.endswith(".json")
+                    and entry.stat(follow_symlinks=False).st_mtime < old
+                ):
                     os.unlink(entry.path)
 
 
 def _file(state_dir: Path, name: str) -> Path:
     # a session's name comes from outside and becomes no part of a path
-    return state_dir / FOLDER / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+    return (
+        state_dir
+        / FOLDER
+        / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+    )
 
 
 def read(state_dir: Path, name: str) -> Session:
@@ -208,8 +247,14 @@ def lately(state_dir: Path) -> tuple[list[SessionTold], list[tuple[str, int]]]:
     """
     sessions, missing = [], Counter[str]()
     for at, session in recent(state_dir):
-        missing.update(secrets.masked(failure.missing) for failure in session.failed if failure.missing)
+        missing.update(
+            secrets.masked(failure.missing) for failure in session.failed if failure.missing
+        )
         when = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        shown = tuple(entry._replace(command=secrets.masked(entry.command)) for entry in session.told)
-        sessions.append(SessionTold(session.name, session.host, session.folder, when, session.failures, shown))
+        shown = tuple(
+            entry._replace(command=secrets.masked(entry.command)) for entry in session.told
+        )
+        sessions.append(
+            SessionTold(session.name, session.host, session.folder, when, session.failures, shown)
+        )
     return sessions, missing.most_common()

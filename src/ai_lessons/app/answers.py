@@ -1,4 +1,7 @@
-"""What jobs take and give: frozen values, among them the findings about an entry before it is promoted."""
+"""What jobs take and give.
+
+Frozen values, among them the findings about an entry before it is promoted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
     from ai_lessons.search import ranking
     from ai_lessons.search.catalog import Tally
 
-    Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
+    # A tag, version or project, with the number of entries of each kind that carry it
+    Count: TypeAlias = Tally
     Revision: TypeAlias = FileRevision
     CountedElsewhere: TypeAlias = Counted
     Usage: TypeAlias = UsageTally
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
     ToldEarlier: TypeAlias = ShownEntry
     Left: TypeAlias = NotShown
     IndexStatus: TypeAlias = ranking.IndexStatus
-    Indexed: TypeAlias = ranking.IndexRefresh  # What a refresh of the index did, and what is still without a vector
+    # What a refresh of the index did, and what is still without a vector
+    Indexed: TypeAlias = ranking.IndexRefresh
 
 
 class Query(NamedTuple):
@@ -35,10 +40,11 @@ class Query(NamedTuple):
 
     `context_tags` maps a tag to its weight or None for the default.
     `text` may hold phrases and filters, as `catalog.parse_query` has it, unless it is `plain`.
-    The filters' `versions` are releases, ranges and names as `model.versions.score` has it, or `auto`.
-    `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
-    `limit`: the most results; 0 for five, and up to ten where they are near the best.
-    `typing`: a person types it and sees each answer, so files are looked at every few seconds, and nothing is prompted.
+    The filters' `versions` are releases, ranges and names as `model.versions.score` has it, or
+    `auto`. `approvals` asks who approved the rules that are found, `every` for what is superseded,
+    too. `limit`: the most results; 0 for five, and up to ten where they are near the best.
+    `typing`: a person types it and sees each answer, so files are looked at every few seconds, and
+    nothing is prompted.
     """
 
     text: str
@@ -72,13 +78,24 @@ class Hit(NamedTuple):
         return data | {key: value for key, value in extra.items() if value}
 
     def for_agents(self, approvals: Mapping[str, Approval]) -> dict[str, Any]:
-        """Handle, title, score and the sentence that answers; of a rule its reason and who approved it."""
+        """Handle, title, score and the sentence that answers.
+
+        Of a rule its reason and who approved it.
+        """
         entry, rule = self.entry, self.entry.kind is Kind.RULE
-        data: dict[str, Any] = {"id": entry.id, "handle": entry.handle, "title": entry.title, "project": entry.project}
+        data: dict[str, Any] = {
+            "id": entry.id,
+            "handle": entry.handle,
+            "title": entry.title,
+            "project": entry.project,
+        }
         data["score"] = round(entry.score or 0.0, 2)
         data |= {"rationale": entry.rationale} if rule else {"snippet": entry.snippet}
         if rule and (approval := approvals.get(entry.id)):
-            data["approval"] = {"approved_by": approval.approved_by, "approved_at": approval.approved_at}
+            data["approval"] = {
+                "approved_by": approval.approved_by,
+                "approved_at": approval.approved_at,
+            }
         extra = {
             "tier": "" if entry.tier == "user" else entry.tier, "versions": entry.versions, "also_in": self.also_in,
             "section": self.section, "warning": entry.warning, "stated_by": entry.stated_by, "weakest": entry.weakest,
@@ -90,9 +107,10 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
-    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector, below 1 as
-    long as one is missing. `weak`: nothing stored comes near the question, and these are only the nearest. `whole`: so
-    many results were asked for, so that an agent gets them all.
+    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a
+    vector, below 1 as long as one is missing. `weak`: nothing stored comes near the question, and
+    these are only the nearest. `whole`: so many results were asked for, so that an agent gets them
+    all.
     """
 
     query: str
@@ -111,38 +129,71 @@ class Answer(NamedTuple):
 
     @property
     def paid(self) -> tuple[Hit, ...]:
-        """What an agent reads: as many results as have room, at least one; none where nothing answers."""
-        sentences = (hit.entry.rationale if hit.entry.kind is Kind.RULE else hit.entry.snippet for hit in self.hits)
+        """What an agent reads: as many results as have room, at least one.
+
+        None where nothing answers.
+        """
+        sentences = (
+            hit.entry.rationale if hit.entry.kind is Kind.RULE else hit.entry.snippet
+            for hit in self.hits
+        )
         # about 50 characters stand around the title and the sentence of each result
         sizes = accumulate(
-            len(hit.entry.title) + len(text or "") + 50 for hit, text in zip(self.hits, sentences, strict=True)
+            len(hit.entry.title) + len(text or "") + 50
+            for hit, text in zip(self.hits, sentences, strict=True)
         )
         # An agent that asks for no number of results gets 950 characters of them.
-        most = len(self.hits) if self.whole else max(1, sum(size <= 950 for size in sizes))
-        return () if self.nothing else self.hits[:most]
+        if self.whole:
+            most = len(self.hits)
+        else:
+            most = max(1, sum(size <= 950 for size in sizes))
+        if self.nothing:
+            return ()
+        return self.hits[:most]
 
     @property
     def groups(self) -> dict[Kind, tuple[Hit, ...]]:
         """The hits of every kind; the kind whose best is found first stands first."""
         kinds = dict.fromkeys((*(hit.entry.kind for hit in self.hits), *KINDS))
-        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in kinds}
+        groups: dict[Kind, tuple[Hit, ...]] = {}
+        for kind in kinds:
+            groups[kind] = tuple(hit for hit in self.hits if hit.entry.kind is kind)
+        return groups
 
     def as_json(self) -> dict[str, Any]:
-        """The hits in a group for each kind; `order` names the groups that have any, the best first."""
+        """The hits in a group for each kind.
+
+        `order` names the groups that have any, the best first.
+        """
         groups = self.groups
-        data: dict[str, Any] = {"query": self.query, "order": [kind.folder for kind, hits in groups.items() if hits]}
+        data: dict[str, Any] = {
+            "query": self.query,
+            "order": [kind.folder for kind, hits in groups.items() if hits],
+        }
         data |= {kind.folder: groups[kind] for kind in KINDS}
         data |= {"prompt": self.prompt, "notes": self.notes, "coverage": self.coverage}
-        return data | {"weak": True} if self.weak else data
+        if self.weak:
+            return data | {"weak": True}
+        return data
 
     def for_agents(self) -> dict[str, Any]:
-        """What an agent pays for: of each result what it says and how to call it, of a rule its approval."""
-        left_out = {"query", "coverage"} if self.coverage == 1 else {"query"}
-        data = {key: value for key, value in self.as_json().items() if key not in left_out}
+        """What an agent pays for.
+
+        Of each result what it says and how to call it, of a rule its approval.
+        """
+        if self.coverage == 1:
+            left_out = {"query", "coverage"}
+        else:
+            left_out = {"query"}
+        data = {}
+        for key, value in self.as_json().items():
+            if key not in left_out:
+                data[key] = value
         shown = self.paid
         data["order"] = list(dict.fromkeys(hit.entry.kind.folder for hit in shown))
         return data | {
-            kind.folder: [hit.for_agents(self.approvals) for hit in shown if hit.entry.kind is kind] for kind in KINDS
+            kind.folder: [hit.for_agents(self.approvals) for hit in shown if hit.entry.kind is kind]
+            for kind in KINDS
         }
 
     @property
@@ -168,7 +219,10 @@ class Answer(NamedTuple):
 
 @json_fields("relation", "direction", "target", "weight", "depth", "entry")
 class Related(NamedTuple):
-    """An entry reached over the graph. `outgoing` is the direction in which the link was written."""
+    """An entry reached over the graph.
+
+    `outgoing` is the direction in which the link was written.
+    """
 
     entry: EntrySummary | None
     target: str
@@ -180,19 +234,24 @@ class Related(NamedTuple):
     @property
     def direction(self) -> str:
         """`out` or `in`."""
-        return "out" if self.outgoing else "in"
+        if self.outgoing:
+            return "out"
+        return "in"
 
     def for_agents(self) -> dict[str, Any]:
         """Of the entry only how to call it."""
-        entry = {"handle": self.entry.handle, "title": self.entry.title} if self.entry else None
+        entry = None
+        if self.entry:
+            entry = {"handle": self.entry.handle, "title": self.entry.title}
         return record(self) | {"entry": entry}
 
 
 class Approval(NamedTuple):
     """Who approved a rule that is in force. Times are ISO 8601 in UTC, people `Name <address>`.
 
-    `evidence`: 1 a commit on the branch, 2 a merge of its proposal, 3 signed; `how`: the way in one word.
-    `unapproved_change`: unified diff from the text in force to the working tree, else to the approval branch; or empty.
+    `evidence`: 1 a commit on the branch, 2 a merge of its proposal, 3 signed; `how`: the way in one
+    word. `unapproved_change`: unified diff from the text in force to the working tree, else to the
+    approval branch; or empty.
     """
 
     approved_by: str
@@ -216,10 +275,12 @@ class Why(NamedTuple):
 
 
 class ContextQuery(NamedTuple):
-    """What one is about to do, to files of `paths`. `budget`: how many entries may come (None: as has proved best).
+    """What one is about to do, to files of `paths`.
 
-    `error`: what a command said that failed, below its line (`$ git push`) where that is known; then nothing else
-    counts.
+    `budget`: how many entries may come (None: as has proved best).
+
+    `error`: what a command said that failed, below its line (`$ git push`) where that is known;
+    then nothing else counts.
     """
 
     project: str | None = None
@@ -233,12 +294,15 @@ class ContextQuery(NamedTuple):
 
 @json_fields("rules", "lessons", "notes", optional=("left_out",))
 class Context(NamedTuple):
-    """What is told to who asks, or at a moment of a session: best first, why each, what beyond its line, by id.
+    """What is told to who asks, or at a moment of a session.
 
-    `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it
-    passed only just. `ran_next`: what transcripts say where no entry does: what worked after such a failure, or
-    what nobody got past. `project`: that of the folder; `pending`: how many proposals wait. `breaks`: the rules that an
-    edit breaks, each with what its check enforces (ask, deny or nothing).
+    Best first, why each, what beyond its line, by id.
+
+    `left_out` fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to
+    1) whose bar it passed only just. `ran_next`: what transcripts say where no entry does: what
+    worked after such a failure, or what nobody got past. `project`: that of the folder; `pending`:
+    how many proposals wait. `breaks`: the rules that an edit breaks, each with what its check
+    enforces (ask, deny or nothing).
     """
 
     entries: tuple[EntrySummary, ...] = ()
@@ -256,12 +320,20 @@ class Context(NamedTuple):
     @property
     def rules(self) -> tuple[EntrySummary, ...]:
         """The rules."""
-        return tuple(entry for entry in self.entries if entry.kind is Kind.RULE)
+        rules = []
+        for entry in self.entries:
+            if entry.kind is Kind.RULE:
+                rules.append(entry)
+        return tuple(rules)
 
     @property
     def lessons(self) -> tuple[EntrySummary, ...]:
         """The lessons."""
-        return tuple(entry for entry in self.entries if entry.kind is Kind.LESSON)
+        lessons = []
+        for entry in self.entries:
+            if entry.kind is Kind.LESSON:
+                lessons.append(entry)
+        return tuple(lessons)
 
     def for_agents(self) -> dict[str, Any]:
         """With the approval of each rule."""
@@ -273,7 +345,10 @@ class Context(NamedTuple):
 
 
 def _for_agents(data: dict[str, Any], approvals: Mapping[str, Approval]) -> dict[str, Any]:
-    """A result without what nearly all results have; of a rule its approval, and no snippet beside its reason."""
+    """A result without what nearly all results have.
+
+    Of a rule its approval, and no snippet beside its reason.
+    """
     usual = {"tier": "user", "status": Status.ACTIVE}
     data = {key: value for key, value in data.items() if usual.get(key) != value}
     if data["kind"] == Kind.RULE:
@@ -283,9 +358,12 @@ def _for_agents(data: dict[str, Any], approvals: Mapping[str, Approval]) -> dict
 
 
 class Shown(NamedTuple):
-    """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that.
+    """All about one entry (`approval`: of rules, `usage`: of lessons).
 
-    `silent`: why it is told to nobody who does not ask. `kept`: of rules, in how many sessions it was kept or not.
+    With a `section` `body` is only that.
+
+    `silent`: why it is told to nobody who does not ask. `kept`: of rules, in how many sessions it
+    was kept or not.
     """
 
     entry: EntrySummary
@@ -303,7 +381,10 @@ class Shown(NamedTuple):
     kept: KeptRule | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The entry, its text, and what its kind has: the code of a script, the approval of a rule, else its usage."""
+        """The entry, its text, and what its kind has.
+
+        The code of a script, the approval of a rule, else its usage.
+        """
         data = self.entry.as_json(scored=True)
         for name in ("body", "frontmatter", "related", "sections", "section", "notes"):
             data[name] = getattr(self, name)
@@ -315,11 +396,16 @@ class Shown(NamedTuple):
             data["usage"] = self.usage
         if self.entry.kind is Kind.SCRIPT:
             data["code"] = self.code
-        return data | {"silent": self.silent} if self.silent else data
+        if self.silent:
+            return data | {"silent": self.silent}
+        return data
 
 
 class Listing(NamedTuple):
-    """Entries of a list, and what was left out (unreadable files). `silent`: by id, why an entry is told no more."""
+    """Entries of a list, and what was left out (unreadable files).
+
+    `silent`: by id, why an entry is told no more.
+    """
 
     entries: tuple[EntrySummary, ...]
     total: int
@@ -329,9 +415,12 @@ class Listing(NamedTuple):
     def as_json(self) -> list[dict[str, Any]]:
         """The entries alone, each with why it is silent, if it is."""
         silent = self.silent
-        return [
-            entry.as_json() | ({"silent": silent[entry.id]} if entry.id in silent else {}) for entry in self.entries
-        ]
+        results: list[dict[str, Any]] = []
+        for entry in self.entries:
+            results.append(
+                entry.as_json() | ({"silent": silent[entry.id]} if entry.id in silent else {})
+            )
+        return results
 
 
 class KeptRule(NamedTuple):
@@ -363,13 +452,18 @@ class Stale(NamedTuple):
     reason: str
 
 
-@json_fields(hidden=("kind", "title", "tier", "origin"), optional=("proposed_on", "change", "target", "notes"))
+@json_fields(
+    hidden=("kind", "title", "tier", "origin"),
+    optional=("proposed_on", "change", "target", "notes"),
+)
 class Written(NamedTuple):
-    """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository.
+    """One entry that was written.
+
+    `commit` is None while the write waits for one; `tier` is of which repository.
 
     `proposed_on`: the branch on which a change of a rule is only proposed.
-    Of the jobs of `lesson`: `change` (added, confirmed, wrong, promoted, unchanged), `target` where it also stands, and
-    `origin`, who states it.
+    Of the jobs of `lesson`: `change` (added, confirmed, wrong, promoted, unchanged), `target` where
+    it also stands, and `origin`, who states it.
     """
 
     id: str
@@ -392,7 +486,8 @@ class LessonDraft(NamedTuple):
     `seen` counts the calls, failures and sessions that a lesson about a command rests on.
 
     `about` names code as `anchors.stated` takes it (empty: what the text names, None: nothing).
-    `scope` is stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
+    `scope` is stated as groove writes one, where the project does not say it: `user:NAME`,
+    `project:PATH`.
     """
 
     title: str
@@ -417,9 +512,12 @@ class LessonDraft(NamedTuple):
 
 
 class ResourceDraft(NamedTuple):
-    """What to import: `paths` are files, folders (with `recursive`) or globs of the caller's file system.
+    """What to import.
 
-    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with `allow_private`.
+    `paths` are files, folders (with `recursive`) or globs of the caller's file system.
+
+    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with
+    `allow_private`.
     """
 
     kind: Kind
@@ -453,7 +551,9 @@ class Imported(NamedTuple):
 
 
 class RuleDraft(NamedTuple):
-    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry.
+    """What a new rule says.
+
+    `links` are (relation, reference); no relation: the one that fits the kind of entry.
 
     `about` is as in `LessonDraft`.
     """
@@ -490,7 +590,9 @@ class PastSessions(NamedTuple):
 
 @json_fields(optional=("past",))
 class Suggested(NamedTuple):
-    """A proposal that was made. `warnings` is what speaks against it, and what the user should know.
+    """A proposal that was made.
+
+    `warnings` is what speaks against it, and what the user should know.
 
     `past`: what past sessions on this machine say of it.
     """
@@ -506,7 +608,9 @@ class Suggested(NamedTuple):
 
 
 class ProposedFile(NamedTuple):
-    """A file that a proposal changes: its text in force or on the approval branch, and as proposed (None: no file).
+    """A file that a proposal changes.
+
+    Its text in force or on the approval branch, and as proposed (None: no file).
 
     Bytes that are no UTF-8 are escapes; of a binary file stand its size and its SHA-256.
     """
@@ -520,12 +624,13 @@ class ProposedFile(NamedTuple):
 class Pending(NamedTuple):
     """A proposal that waits for a person.
 
-    `kind`: of the entry, or `release`. `change`: new, edit, removal, or standing (on the approval branch already,
-    without approval; `commit` is its blob id). `added`, `removed`: lines of `diff`, against the text in force.
-    `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
-    turned down. `evidence`: what it links. `report`: what the proposer says. `batch`: names the import that proposed it
-    together with others. `applies_to`: globs of files. `files`: all that is approved with it, whole. `effects`: what
-    its checks will do.
+    `kind`: of the entry, or `release`. `change`: new, edit, removal, or standing (on the approval
+    branch already, without approval; `commit` is its blob id). `added`, `removed`: lines of `diff`,
+    against the text in force. `conflicts`: why it cannot be taken, or what it contradicts.
+    `rejected_before`: when and why the same text was turned down. `evidence`: what it links.
+    `report`: what the proposer says. `batch`: names the import that proposed it together with
+    others. `applies_to`: globs of files. `files`: all that is approved with it, whole. `effects`:
+    what its checks will do.
     """
 
     id: str

@@ -1,4 +1,7 @@
-"""What a merge into the approval branch did to rules, said when it is made: by which evidence, or why by none."""
+"""What a merge into the approval branch did to rules, said when it is made.
+
+By which evidence, or why by none.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,24 @@ def after_merge(library: Library) -> tuple[str, ...]:
     repo = library.primary
     repo.current()
     before = _head_before(repo)
-    return tuple(arrived(repo, before)) if before else ()
+    if before:
+        return tuple(arrived(repo, before))
+    return ()
 
 
 def arrived(repo: RepositorySession, before: str) -> list[str]:
-    """What came to the approval branch, checked out here, since it stood at `before`. Call `current` first."""
+    """What came to the approval branch, checked out here, since it stood at `before`.
+
+    Call `current` first.
+    """
     view, head = repo.rules.view(readable=True), repo.store.head()
     if view is None or head.ref != view.ref or not head.commit or head.commit == before:
         return []
     worktree = repo.store.worktree
     followed = read_ref(worktree, tracking(worktree, view.ref))
     if followed and contained(worktree, followed, [head.commit]):
-        return []  # what others have there was said to those who made it
+        # what others have there was said to those who made it
+        return []
     (made,) = commits(worktree, [head.commit], newest=1)
     if len(made.parents) > 1 and made.parents[0] == before:
         return [*_approved(repo, view, made.id), *_lacking(repo, view, made.id)]
@@ -53,7 +62,11 @@ def arrived(repo: RepositorySession, before: str) -> list[str]:
 def _head_before(repo: RepositorySession) -> str:
     """Where HEAD was before git's merge, as git notes it."""
     try:
-        return (repo.store.worktree.git_dir / "ORIG_HEAD").read_text(encoding="ascii", errors="replace").strip()
+        return (
+            (repo.store.worktree.git_dir / "ORIG_HEAD")
+            .read_text(encoding="ascii", errors="replace")
+            .strip()
+        )
     except OSError:
         return ""
 
@@ -64,7 +77,10 @@ def _approved(repo: RepositorySession, view: BranchView, merge: str) -> list[str
     for rule, verdict in sorted(view.verdicts.items()):
         evidence = verdict.evidence
         if evidence.commit == merge and evidence.level >= MERGED:
-            what = "in force" if verdict.in_force else "removed"
+            if verdict.in_force:
+                what = "in force"
+            else:
+                what = "removed"
             lines.append(f"{what}, by this merge: {evidence.reason}: {_name(repo, rule, verdict)}")
     return lines
 
@@ -78,7 +94,10 @@ def _lacking(repo: RepositorySession, view: BranchView, merge: str) -> list[str]
                 names.setdefault(change.evidence.reason, []).append(_name(repo, rule, verdict))
     lines = []
     for reason, rules in names.items():
-        them = "it" if len(rules) == 1 else "them"
+        if len(rules) == 1:
+            them = "it"
+        else:
+            them = "them"
         lines.append(f"{reason}: a person has to approve {them}: {', '.join(rules)} ({REVIEW})")
     return lines
 
@@ -86,24 +105,41 @@ def _lacking(repo: RepositorySession, view: BranchView, merge: str) -> list[str]
 def _taken_over(repo: RepositorySession, before: BranchView, after: BranchView) -> list[str]:
     """The rules that a fast-forward to another branch brought, changed or took away, hidden ones first."""
     differing = plumbing.output(
-        repo.store.worktree, "diff", "--name-only", "-z", "--no-renames", f"{before.tip}..{after.tip}"
+        repo.store.worktree,
+        "diff",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        f"{before.tip}..{after.tip}",
     )
-    shown = {os.fsdecode(name).removeprefix(repo.store.worktree.prefix) for name in differing.split(b"\0")}
+    shown = set()
+    for name in differing.split(b"\0"):
+        shown.add(os.fsdecode(name).removeprefix(repo.store.worktree.prefix))
     hidden, plain = [], []
     for rule in sorted({*before.verdicts, *after.verdicts}):
         was, now = before.verdicts.get(rule), after.verdicts.get(rule)
-        old, new = (verdict.blob if verdict and verdict.in_force else None for verdict in (was, now))
+        old, new = (
+            verdict.blob if verdict and verdict.in_force else None for verdict in (was, now)
+        )
         verdict = now or was
         if old == new or verdict is None:
             continue
-        does = "came" if old is None else "changed" if new else "went"
+        if old is None:
+            does = "came"
+        elif new:
+            does = "changed"
+        else:
+            does = "went"
         line = f"rule {_name(repo, rule, verdict)} {does} with this fast-forward, by merges that were made elsewhere"
         # what is served is what the branch holds, and the changes show it
         if verdict.path in shown and (new is None or after.files.get(verdict.path or "") == new):
             plain.append(line)
         else:
             hidden.append(f"{line}, and its changes do not show that")
-    undo = f"to take it back: git reset --keep {before.tip[:10]}" if before.tip and (hidden or plain) else ""
+    if before.tip and (hidden or plain):
+        undo = f"to take it back: git reset --keep {before.tip[:10]}"
+    else:
+        undo = ""
     return [*hidden, *plain, *filter(None, [undo])]
 
 
@@ -111,7 +147,9 @@ def _name(repo: RepositorySession, rule: str, verdict: Verdict) -> str:
     """A rule as people know it: handle and title, else its path."""
     summary = repo.catalog.many([rule]).get(rule)
     path = verdict.path or next((change.path for change in verdict.unapproved), "")
-    return f"{summary.handle} {summary.title}" if summary else f"{handle(Kind.RULE, rule)} {path}".strip()
+    if summary:
+        return f"{summary.handle} {summary.title}"
+    return f"{handle(Kind.RULE, rule)} {path}".strip()
 
 
 def fast_forwarded(repo: RepositorySession, before: str | None, source: str) -> list[str]:
@@ -121,5 +159,6 @@ def fast_forwarded(repo: RepositorySession, before: str | None, source: str) -> 
         return []
     try:
         return [f"{line} (from {branch_name(source)})" for line in arrived(repo, before)]
-    except UnsupportedRepository:  # a reader is told what cannot be judged
+    except UnsupportedRepository:
+        # a reader is told what cannot be judged
         return []

@@ -1,7 +1,10 @@
-"""Who stated a lesson: evidence from git's history and from this machine, never from what a file says of itself.
+"""Who stated a lesson.
 
-`from: user` is firm where the user said so here in person, where it lies uncommitted in the working tree, or where the
-user's own identity committed it, with no agent named. Forged commits pass, see docs/security.md.
+Evidence from git's history and from this machine, never from what a file says of itself.
+
+`from: user` is firm where the user said so here in person, where it lies uncommitted in the working
+tree, or where the user's own identity committed it, with no agent named. Forged commits pass, see
+docs/security.md.
 """
 
 from __future__ import annotations
@@ -31,10 +34,14 @@ SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECI
 
 
 def digest(entry: Entry) -> str:
-    """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
+    """What a lesson says, where, for whom and with what standing.
+
+    Another text of it has to be stated anew.
+    """
     parts: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
     parts += [entry.fields.get("from"), entry.fields.get("applies_to")]
-    parts += [seen] if (seen := entry.fields.get("seen")) else []
+    if seen := entry.fields.get("seen"):
+        parts += [seen]
     block = entry.fields.get("source")
     text = json.dumps([*parts, block if isinstance(block, dict) else None], default=str)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -56,18 +63,29 @@ def _marks(repo: OpenRepository) -> Trust:
 
 
 def attest(repo: OpenRepository) -> None:
-    """Look for evidence of each new `from: user` in the catalog. Never raises: without evidence none is firm."""
+    """Look for evidence of each new `from: user` in the catalog.
+
+    Never raises: without evidence none is firm.
+    """
     ids = repo.catalog.unattested()
     if ids:
-        entries = {summary.id: entry for summary in repo.catalog.many(ids).values() if (entry := _read(repo, summary))}
+        entries = {
+            summary.id: entry
+            for summary in repo.catalog.many(ids).values()
+            if (entry := _read(repo, summary))
+        }
         try:
             attested = _attested(repo, entries)
         except AiLessonsError:
             attested = {}
         repo.catalog.attest(
-            {entry_id: attested.get(entry_id, Attested("", firm=False, start=False)) for entry_id in ids}
+            {
+                entry_id: attested.get(entry_id, Attested("", firm=False, start=False))
+                for entry_id in ids
+            }
         )
-        repo.catalog.unattested()  # notes that none is left, so that the next reader asks no git
+        # notes that none is left, so that the next reader asks no git
+        repo.catalog.unattested()
 
 
 def _read(repo: OpenRepository, summary: EntrySummary) -> Entry | None:
@@ -91,10 +109,16 @@ def _attested(repo: OpenRepository, entries: Mapping[str, Entry]) -> dict[str, A
 
 
 def _me(repo: OpenRepository) -> tuple[str, tuple[str, ...]]:
-    """The user as git has it, with name and address, and the addresses of commits: as author and as committer."""
-    from ai_lessons.git import plumbing  # starts programs, which a load that has nothing to look at need not pay
+    """The user as git has it, with name and address, and the addresses of commits.
 
-    author, committer = (plumbing.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
+    As author and as committer.
+    """
+    # starts programs, which a load that has nothing to look at need not pay
+    from ai_lessons.git import plumbing
+
+    author, committer = (
+        plumbing.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER")
+    )
     return author, tuple(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer))
 
 
@@ -102,18 +126,32 @@ def _by_history(
     repo: OpenRepository, entries: Mapping[str, Entry], me: str, addresses: tuple[str, ...]
 ) -> dict[str, Attested]:
     origins = _Origins(repo, entries)
-    committed = repo.history.in_head({entry.path for entry in entries.values() if digest(entry) not in origins.found})
+    committed = repo.history.in_head(
+        {entry.path for entry in entries.values() if digest(entry) not in origins.found}
+    )
     attested = {}
     for entry_id, entry in entries.items():
         by, committed_blob = origins.found.get(digest(entry), []), committed.get(entry.path)
-        by_me = [commit for commit in by if addresses[0] and (commit.author, commit.committer) == addresses]
+        by_me = []
+        for commit in by:
+            if addresses[0] and (commit.author, commit.committer) == addresses:
+                by_me.append(commit)
         by_person = [commit for commit in by_me if not commit.agent]
-        edited = not by and (committed_blob is None or origins.digest_of(entry.path, committed_blob) != digest(entry))
+        edited = not by and (
+            committed_blob is None or origins.digest_of(entry.path, committed_blob) != digest(entry)
+        )
         if by_person or edited:
             attested[entry_id] = Attested(me, _is_users(entry), start=IMPORTED not in entry.fields)
         else:
-            last = f"{by[-1].who}, agent {by[-1].agent}" if by and by[-1].agent else by[-1].who if by else ""
-            attested[entry_id] = Attested(last, firm=False, start=bool(by_me) and IMPORTED not in entry.fields)
+            if by and by[-1].agent:
+                last = f"{by[-1].who}, agent {by[-1].agent}"
+            elif by:
+                last = by[-1].who
+            else:
+                last = ""
+            attested[entry_id] = Attested(
+                last, firm=False, start=bool(by_me) and IMPORTED not in entry.fields
+            )
     return attested
 
 
@@ -122,7 +160,10 @@ def _is_users(entry: Entry) -> bool:
 
 
 class _Origins:
-    """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
+    """The commits that first said what these lessons say, by digest.
+
+    A file that only moved says nothing new.
+    """
 
     def __init__(self, repo: OpenRepository, entries: Mapping[str, Entry]) -> None:
         self._repo = repo
@@ -135,23 +176,30 @@ class _Origins:
             if location.hash:
                 self._digests[location.path, location.hash] = digest(entries[location.id])
         asked: set[str] = set()
-        while len(self._digests_of_path) > len(asked):  # files that were moved here had other names before
+        while len(self._digests_of_path) > len(asked):
+            # files that were moved here had other names before
             new = set(self._digests_of_path) - asked
             asked |= new
-            few = len(new) <= 200  # git asked for 200 paths is quicker than a walk over all commits; for more it is not
+            # git asked for 200 paths is quicker than a walk over all commits; for more it is not
+            few = len(new) <= 200
             for commit in repo.history.introduced(sorted(new) if few else ()):
                 for path, before, after in commit.files:
                     if after and path in self._digests_of_path and (path in new or not few):
                         self._weigh(commit, path, before, after)
             if not few:
-                break  # that was all of the history, and every name was met on the way
+                # that was all of the history, and every name was met on the way
+                break
 
     def _weigh(self, commit: Introduced, path: str, before: str | None, after: str) -> None:
         text_digest = self.digest_of(path, after)
-        if text_digest not in self._digests_of_path[path] or (before and self.digest_of(path, before) == text_digest):
+        if text_digest not in self._digests_of_path[path] or (
+            before and self.digest_of(path, before) == text_digest
+        ):
             return
         from_where = [
-            old for old, was, now in commit.files if was and now != was and self.digest_of(old, was) == text_digest
+            old
+            for old, was, now in commit.files
+            if was and now != was and self.digest_of(old, was) == text_digest
         ]
         for old in from_where:
             self._digests_of_path.setdefault(old, set()).add(text_digest)
@@ -161,7 +209,10 @@ class _Origins:
     def digest_of(self, path: str, blob: str) -> str:
         """What a file said in a commit; empty for what is no lesson."""
         if (path, blob) not in self._digests:
-            data = self._repo.history.blob(blob) if _is_lesson(path) else b""
+            if _is_lesson(path):
+                data = self._repo.history.blob(blob)
+            else:
+                data = b""
             entry = _parsed(self._repo, path, data)
             self._digests[path, blob] = digest(entry) if entry else ""
         return self._digests[path, blob]
@@ -184,10 +235,11 @@ def _parsed(repo: OpenRepository, path: str, data: bytes | None) -> Entry | None
 def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written. Raises Refused.
 
-    Only a person may silence a firm lesson, of which the question is kept, take away what a person wrote or mark it
-    wrong, or say where a text may go.
+    Only a person may silence a firm lesson, of which the question is kept, take away what a person
+    wrote or mark it wrong, or say where a text may go.
     """
-    from ai_lessons.model.config import RELEASED  # a list judges nothing
+    # a list judges nothing
+    from ai_lessons.model.config import RELEASED
 
     if not repo.options.agent:
         return
@@ -203,13 +255,23 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     _guard_people(repo, {change.path for change in changes if change.data is None}, new)
     for entry in new:
         stored = repo.catalog.many([entry.id]).get(entry.id)
-        before = _read(repo, stored) if stored else None
+        before = None
+        if stored:
+            before = _read(repo, stored)
         if entry.fields.get(RELEASED) != (before.fields.get(RELEASED) if before else None):
-            repo.options.refuse_agents(f"say in {RELEASED} where a text may go", "contribute promote proposes it")
+            repo.options.refuse_agents(
+                f"say in {RELEASED} where a text may go", "contribute promote proposes it"
+            )
         if _is_users(entry) and (before is None or digest(before) != digest(entry)):
             remember(repo, AGENT, entry)
-        ends = {link.target for link in entry.links if link.relation in SILENCING}
-        ends -= {edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
+        ends = set()
+        for link in entry.links:
+            if link.relation in SILENCING:
+                ends.add(link.target)
+        if ends:
+            ends -= {
+                edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING
+            }
         for end in repo.catalog.many(ends).values():
             if end.firm:
                 refuse(repo, end, f"let {entry.title!r} take its place")
@@ -218,7 +280,10 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
 def _guard_people(repo: OpenRepository, gone: Iterable[str], new: Sequence[Entry]) -> None:
     """Raises Refused: what a person wrote would be taken away, or marked wrong."""
     stay = {entry.id for entry in new}
-    wrong = {entry.id for entry in new if entry.status is Status.WRONG}
+    wrong = set()
+    for entry in new:
+        if entry.status is Status.WRONG:
+            wrong.add(entry.id)
     for path in gone:
         if not repo.store.exists(path):
             continue
@@ -238,7 +303,9 @@ def _guard_people(repo: OpenRepository, gone: Iterable[str], new: Sequence[Entry
 def _is_of_a_person(repo: OpenRepository, path: str) -> bool:
     """Whether no agent made the first commit of a file, or the last one."""
     revisions = repo.history.log(path)
-    return any(AGENT_TRAILER not in revision.trailers for revision in (*revisions[:1], *revisions[-1:]))
+    return any(
+        AGENT_TRAILER not in revision.trailers for revision in (*revisions[:1], *revisions[-1:])
+    )
 
 
 def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySummary, Entry]]:
@@ -250,16 +317,25 @@ def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySum
             summary = repo.catalog.resolve(path)
         except AiLessonsError:
             continue
-        old = _read(repo, summary) if summary.firm else None
+        old = None
+        if summary.firm:
+            old = _read(repo, summary)
         if old:
             yield summary, old
 
 
-def refuse(repo: OpenRepository, summary: EntrySummary, what: str, person: str = "repeats the command") -> None:
-    """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
+def refuse(
+    repo: OpenRepository, summary: EntrySummary, what: str, person: str = "repeats the command"
+) -> None:
+    """Keep what an agent would do to a firm lesson as a question, and raise Refused.
+
+    `person` is what a person does.
+    """
     ask(repo, summary, f"would {what}")
     hint = f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}"
-    raise Refused(f"{summary.handle} is firm: a person stated it, and an agent cannot {what}", hint=hint)
+    raise Refused(
+        f"{summary.handle} is firm: a person stated it, and an agent cannot {what}", hint=hint
+    )
 
 
 def remember_link(repo: OpenRepository, source: str, target: str) -> None:
@@ -271,17 +347,27 @@ def remember_link(repo: OpenRepository, source: str, target: str) -> None:
 def may_silence(
     repos: Iterable[OpenRepository], source: str, target: str, summaries: Mapping[str, EntrySummary]
 ) -> bool:
-    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
-    firm = [bool(entry_id in summaries and summaries[entry_id].firm) for entry_id in (source, target)]
+    """Whether a link may keep its target away.
+
+    A firm lesson only for another one, or by a link of the user's own.
+    """
+    firm = []
+    for entry_id in (source, target):
+        firm.append(bool(entry_id in summaries and summaries[entry_id].firm))
     if firm[0] or not firm[1]:
         return True
     return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)
 
 
 def ask(repo: OpenRepository, summary: EntrySummary, what: str) -> None:
-    """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
+    """Keep a question about a firm lesson for `admin review`, on this machine.
+
+    The same one of a day once.
+    """
     day = repo.options.now().date().isoformat()
-    _questions(repo).add_all([(summary.path, f"{summary.id} {day} {repo.options.agent or 'an agent'} {what}")])
+    _questions(repo).add_all(
+        [(summary.path, f"{summary.id} {day} {repo.options.agent or 'an agent'} {what}")]
+    )
 
 
 def questions(repo: OpenRepository) -> dict[str, list[tuple[str, str]]]:

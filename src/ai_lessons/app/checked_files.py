@@ -1,4 +1,6 @@
-"""The files of a project that checks look at: which of their lines, and what of them cannot be looked at.
+"""The files of a project that checks look at.
+
+Which of their lines, and what of them cannot be looked at.
 
 Nothing of the files is run, and no link leads out of the project.
 """
@@ -28,18 +30,27 @@ if TYPE_CHECKING:
 
 _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 _LINES = (
-    *("--submodule=diff", "--unified=0", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/"),
+    *(
+        "--submodule=diff",
+        "--unified=0",
+        "--inter-hunk-context=0",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ),
     "--diff-filter=d",
 )
-_RENAMES = ("-M", "-l1000")  # as git itself is set, whatever the settings here are
+# as git itself is set, whatever the settings here are
+_RENAMES = ("-M", "-l1000")
 _HUNK = expression(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _BINARY = expression(rb'(?m)^Binary files .* and ("?b/(?:(?! and "?b/).)*) differ$')
-_MODULE = "160000"  # The mode of a submodule
+# The mode of a submodule
+_MODULE = "160000"
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
-_LEAST, _ZEROS = 8, 0.4  # Characters, and share of every second byte that is zero in UTF-16 without a mark
+# Characters, and share of every second byte that is zero in UTF-16 without a mark
+_LEAST, _ZEROS = 8, 0.4
 _LFS = "version https://git-lfs.github.com/spec/"
 
 BINARY = "binary"
@@ -81,11 +92,16 @@ def seen(top: Path, path: str) -> Seen:
         head = b""
         with suppress(OSError), file.open("rb") as opened:
             head = opened.read(8_000)
-        what = BINARY if b"\0" in head and not head.startswith(tuple(mark for mark, _ in _MARKS)) else "more than 1 MiB"
+        if b"\0" in head and not head.startswith(tuple(mark for mark, _ in _MARKS)):
+            what = BINARY
+        else:
+            what = "more than 1 MiB"
         return Seen(None, f"{what}, {megabytes}", target)
     if text is None:
         return Seen(None, f"{BINARY}, {megabytes}" if len(data) > 100_000 else BINARY, target)
-    return Seen(None, "its content is in Git LFS", target) if text.startswith(_LFS) else Seen(text, "", target)
+    if text.startswith(_LFS):
+        return Seen(None, "its content is in Git LFS", target)
+    return Seen(text, "", target)
 
 
 def decoded(data: bytes) -> str | None:
@@ -106,7 +122,10 @@ def decoded(data: bytes) -> str | None:
 
 
 def new_lines(before: str, after: str) -> frozenset[float]:
-    """The lines of a text that another has not, from 1; 2.5 where lines between the lines 2 and 3 were taken away."""
+    """The lines of a text that another has not, from 1.
+
+    2.5 where lines between the lines 2 and 3 were taken away.
+    """
     from ai_lessons.model.merge import LineMatcher
 
     old, new = before.split("\n"), after.split("\n")
@@ -120,7 +139,10 @@ def new_lines(before: str, after: str) -> frozenset[float]:
 
 
 class _Change(NamedTuple):
-    """A file that differs from what it was at `path`, with the content `blob`; `mode` is its own now."""
+    """A file that differs from what it was at `path`, with the content `blob`.
+
+    `mode` is its own now.
+    """
 
     path: str
     blob: str
@@ -128,7 +150,9 @@ class _Change(NamedTuple):
 
 
 class CheckedFiles:
-    """The files of a project around a folder: none that git ignores, none of the entries that hold the rules.
+    """The files of a project around a folder.
+
+    None that git ignores, none of the entries that hold the rules.
 
     `since`: only what changed since this commit, or since the branch left it; empty: everything.
     """
@@ -139,10 +163,13 @@ class CheckedFiles:
         self._entries = [place.store.root for place in repo.every]
         self._git = worktree.locate(top) if files.top_of(top) is not None else None
         self._hunks: list[Hunk] = []
-        self.unseen: dict[str, str] = {}  # What cannot be looked at, whatever rule looks, and why
+        # What cannot be looked at, whatever rule looks, and why
+        self.unseen: dict[str, str] = {}
         if since:
             if self._git is None:
-                raise UsageError(f"{top} is no git repository, so that nothing is known since {since}")
+                raise UsageError(
+                    f"{top} is no git repository, so that nothing is known since {since}"
+                )
             commit = commit_of(self._git, since)
             left = plumbing.run(self._git, "merge-base", commit, "HEAD")
             self._base = commit if left.code else left.text
@@ -154,11 +181,21 @@ class CheckedFiles:
     def names(self) -> list[str]:
         """The files to look at, relative to the top; notes in `unseen` what of them cannot be."""
         if self._git is None:
-            every = files.expand([str(self._top / path) for path in self._below or [""]], self._top, recursive=True)
-            names = {file.path.relative_to(self._top).as_posix() for file in every}
+            every = files.expand(
+                [str(self._top / path) for path in self._below or [""]], self._top, recursive=True
+            )
+            names = set()
+            for file in every:
+                names.add(file.path.relative_to(self._top).as_posix())
         else:
-            names = set(self._untracked) | (self._changed_names() if self._since else self._tracked())
-        return sorted(name for name in names if self._is_code(name) and self.is_below(name))
+            names = set(self._untracked) | (
+                self._changed_names() if self._since else self._tracked()
+            )
+        results = []
+        for name in names:
+            if self._is_code(name) and self.is_below(name):
+                results.append(name)
+        return sorted(results)
 
     def lines(self, path: str, text: str) -> frozenset[float] | None:
         """The lines of a file to look at, as `new_lines` has them; None: all of them."""
@@ -166,19 +203,32 @@ class CheckedFiles:
             return None
         if path in self._lines:
             return self._lines[path]
-        change = self._changed.get(path) or (self._removed(path) if path in self._untracked else None)
-        before = self._blob(change.blob) if change else None
-        return None if before is None else new_lines(before, text)
+        change = self._changed.get(path) or (
+            self._removed(path) if path in self._untracked else None
+        )
+        before = None
+        if change:
+            before = self._blob(change.blob)
+        if before is None:
+            return None
+        return new_lines(before, text)
 
     def path_before(self, path: str) -> str:
         """Where a file that changed was before, if that was elsewhere."""
         if not self._since:
             return ""
-        change = self._changed.get(path) or (self._removed(path) if path in self._untracked else None)
-        return change.path if change and change.path != path else ""
+        change = self._changed.get(path) or (
+            self._removed(path) if path in self._untracked else None
+        )
+        if change and change.path != path:
+            return change.path
+        return ""
 
     def touched(self) -> dict[str, set[int]]:
-        """Each file that changed with its new lines, and those beside removed ones; none of a file that is gone."""
+        """Each file that changed with its new lines, and those beside removed ones.
+
+        None of a file that is gone.
+        """
         numbers: dict[str, set[int]] = {}
         for hunk in self._hunks:
             end = hunk.start + (len(hunk.new) or 2)
@@ -187,11 +237,17 @@ class CheckedFiles:
 
     def differing(self) -> set[str]:
         """The files that changed, are new or are gone, wherever in the project."""
-        return {name for name in (*self._changed, *self._untracked, *self._gone) if self._is_code(name)}
+        results: set[str] = set()
+        for name in (*self._changed, *self._untracked, *self._gone):
+            if self._is_code(name):
+                results.add(name)
+        return results
 
     def is_below(self, name: str) -> bool:
         """Whether a file is one of those that were asked for."""
-        return not self._below or any(name == path or name.startswith(f"{path}/") or not path for path in self._below)
+        return not self._below or any(
+            name == path or name.startswith(f"{path}/") or not path for path in self._below
+        )
 
     def _is_code(self, name: str) -> bool:
         file = self._top / name
@@ -223,16 +279,24 @@ class CheckedFiles:
             else:
                 tracked.add(name)
         if absent := [name for name in absent if self.is_below(name)]:
-            tail = f", like {len(absent) - 1} others" if len(absent) > 1 else ""
+            if len(absent) > 1:
+                tail = f", like {len(absent) - 1} others"
+            else:
+                tail = ""
             self.unseen[absent[0]] = f"not checked out{tail}"
         if modules:
             inner = self._ask("ls-files", "-z", "--cached", "--recurse-submodules").names
             tracked.update(name for name in inner if name not in modules)
-            self._note_modules(name for name in modules if not any(x.startswith(f"{name}/") for x in inner))
+            self._note_modules(
+                name for name in modules if not any(x.startswith(f"{name}/") for x in inner)
+            )
         return tracked
 
     def _note_modules(self, modules: Iterator[str]) -> None:
-        around = [name for name in modules if self.is_below(name) or any(x.startswith(f"{name}/") for x in self._below)]
+        around = []
+        for name in modules:
+            if self.is_below(name) or any(x.startswith(f"{name}/") for x in self._below):
+                around.append(name)
         self.unseen |= dict.fromkeys(around, "a submodule that is not here")
 
     # --- what changed ---
@@ -240,7 +304,11 @@ class CheckedFiles:
     @cached_property
     def _rows(self) -> list[tuple[list[str], str, str]]:
         """Modes, blobs and letter of each file that changed, with its old and its new path."""
-        parts = iter(self._ask("diff", *_DIFF, *_RENAMES, "--raw", "--no-abbrev", "-z", self._base, "--").names)
+        parts = iter(
+            self._ask(
+                "diff", *_DIFF, *_RENAMES, "--raw", "--no-abbrev", "-z", self._base, "--"
+            ).names
+        )
         rows = []
         for facts in parts:
             *words, letter = facts.removeprefix(":").split(" ")
@@ -250,12 +318,20 @@ class CheckedFiles:
 
     @cached_property
     def _changed(self) -> dict[str, _Change]:
-        return {new: _Change(old, words[2], words[1]) for words, old, new in self._rows if words[4] != "D"}
+        by_key: dict[str, _Change] = {}
+        for words, old, new in self._rows:
+            if words[4] != "D":
+                by_key[new] = _Change(old, words[2], words[1])
+        return by_key
 
     @cached_property
     def _gone(self) -> dict[str, str]:
         """The paths that are no more, with what they held."""
-        return {old: words[2] for words, old, _ in self._rows if words[4] in "DR"}
+        by_key: dict[str, str] = {}
+        for words, old, _ in self._rows:
+            if words[4] in "DR":
+                by_key[old] = words[2]
+        return by_key
 
     @cached_property
     def _lines(self) -> dict[str, frozenset[float]]:
@@ -267,8 +343,14 @@ class CheckedFiles:
 
     def _changed_names(self) -> set[str]:
         modules = [name for name, change in self._changed.items() if change.mode == _MODULE]
-        inside = {name for name in (*self._lines, *self._opaque) if any(name.startswith(f"{x}/") for x in modules)}
-        self._note_modules(x for x in modules if not any(name.startswith(f"{x}/") for name in inside))
+        inside = {
+            name
+            for name in (*self._lines, *self._opaque)
+            if any(name.startswith(f"{x}/") for x in modules)
+        }
+        self._note_modules(
+            x for x in modules if not any(name.startswith(f"{x}/") for name in inside)
+        )
         changed = inside | self._changed.keys() - set(modules)
         for name in changed:
             if not os.path.lexists(self._top / name) and self.is_below(name):
@@ -276,12 +358,23 @@ class CheckedFiles:
         return changed
 
     def _removed(self, path: str) -> _Change | None:
-        """What an untracked file was before it was moved: what held the same, else the one that was called so."""
+        """What an untracked file was before it was moved.
+
+        What held the same, else the one that was called so.
+        """
         with suppress(AiLessonsError):
-            data = files.read(self._top / path, LARGEST, within=self._top)[0] if self._gone else b""
+            if self._gone:
+                data = files.read(self._top / path, LARGEST, within=self._top)[0]
+            else:
+                data = b""
             blob = sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
-            same = [old for old, held in self._gone.items() if held == blob]
-            called = [old for old in self._gone if old.rpartition("/")[2] == path.rpartition("/")[2]]
+            same = []
+            for old, held in self._gone.items():
+                if held == blob:
+                    same.append(old)
+            called = [
+                old for old in self._gone if old.rpartition("/")[2] == path.rpartition("/")[2]
+            ]
             if name := same[0] if same else called[0] if len(called) == 1 else "":
                 return _Change(name, self._gone[name], "")
         return None
@@ -296,9 +389,15 @@ class CheckedFiles:
 
 def commit_of(git: Worktree, rev: str) -> str:
     """The id of a commit. Raises NotFound."""
-    done = plumbing.run(git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+    done = plumbing.run(
+        git, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"
+    )
     if done.code:
-        raise NotFound("commit", rev, hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)")
+        raise NotFound(
+            "commit",
+            rev,
+            hint="in a shallow clone its history is missing: fetch it (fetch-depth: 0)",
+        )
     return done.text
 
 
@@ -336,17 +435,28 @@ def hunks(diff: bytes) -> Iterator[Hunk]:
 def _unquoted(name: bytes) -> str:
     """A path as git writes it in a diff."""
     if name.startswith(b'"'):
-        name = name[1:-1].decode("ascii", "replace").encode().decode("unicode_escape").encode("latin-1", "replace")
+        name = (
+            name[1:-1]
+            .decode("ascii", "replace")
+            .encode()
+            .decode("unicode_escape")
+            .encode("latin-1", "replace")
+        )
     return name.decode("utf-8", "surrogateescape")
 
 
 def below(top: Path, cwd: Path, path: str) -> list[str]:
-    """A path of the caller's relative to the top, links in its folders resolved; and that of what it leads to.
+    """A path of the caller's relative to the top, links in its folders resolved.
+
+    And that of what it leads to.
 
     Raises NotFound, UsageError.
     """
     file = cwd / path
-    place = file.parent.resolve() / file.name if file.name not in {"", ".."} else file.resolve()
+    if file.name not in {"", ".."}:
+        place = file.parent.resolve() / file.name
+    else:
+        place = file.resolve()
     if not (place.exists() or place.is_symlink()):
         raise NotFound("file", path)
     if not place.is_relative_to(top.resolve()):
@@ -355,4 +465,10 @@ def below(top: Path, cwd: Path, path: str) -> list[str]:
     if place.is_symlink() and place.resolve().is_relative_to(top.resolve()):
         places.append(place.resolve())
     names = (each.relative_to(top.resolve()).as_posix() for each in places)
-    return ["" if name == "." else name for name in names]
+    results: list[str] = []
+    for name in names:
+        if name == ".":
+            results.append("")
+        else:
+            results.append(name)
+    return results

@@ -1,6 +1,9 @@
-"""What another tool counted of lessons and parameters: kept as it came, beside the events of here, and handed on.
+"""What another tool counted of lessons and parameters.
 
-Each is one event `counted` of the log, which no sum takes in: it says what stood elsewhere, not what happened here.
+Kept as it came, beside the events of here, and handed on.
+
+Each is one event `counted` of the log, which no sum takes in: it says what stood elsewhere, not
+what happened here.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
 OF_PARAMETERS = ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")
-_TIME = 10  # Characters of a ULID that say when; what stands later in a log is later
+# Characters of a ULID that say when; what stands later in a log is later
+_TIME = 10
 _MARK = f'"event":"{COUNTED}"'.encode()
 
 
@@ -30,10 +34,13 @@ def events(usages: Usages) -> dict[str, Event]:
     newest: dict[str, Event] = {}
     for file in usages.log.files():
         data = file.read()
-        if _MARK not in data:  # a log may hold a million lines
+        if _MARK not in data:
+            # a log may hold a million lines
             continue
         rows = (row for row in data.split(b"\n") if _MARK in row)
-        for event in filter(None, (statistics.read_line(row.decode("utf-8", "replace")) for row in rows)):
+        for event in filter(
+            None, (statistics.read_line(row.decode("utf-8", "replace")) for row in rows)
+        ):
             before = newest.get(event.entry)
             if event.event == COUNTED and (before is None or before.id[:_TIME] <= event.id[:_TIME]):
                 newest[event.entry] = event
@@ -43,14 +50,22 @@ def events(usages: Usages) -> dict[str, Event]:
 def of_entries(usages: Usages) -> dict[str, Counted]:
     """What was counted of entries, by their ids."""
     every = events(usages)
-    return {name: Counted.of(event) for name, event in every.items() if name not in statistics.DEFINITIONS}
+    entries: dict[str, Counted] = {}
+    for name, event in every.items():
+        if name not in statistics.DEFINITIONS:
+            entries[name] = Counted.of(event)
+    return entries
 
 
 def of_parameters(usages: Usages) -> dict[str, str]:
     """Where another tool left each parameter, in words."""
-    rows = {name: event.edge for name, event in events(usages).items() if name in statistics.DEFINITIONS}
+    rows = {}
+    for name, event in events(usages).items():
+        if name in statistics.DEFINITIONS:
+            rows[name] = event.edge
     return {
-        name: f"{row.get('value', 0):g} after {row.get('observations', 0):g} outcomes" for name, row in rows.items()
+        name: f"{row.get('value', 0):g} after {row.get('observations', 0):g} outcomes"
+        for name, row in rows.items()
     }
 
 
@@ -64,7 +79,10 @@ def take(
     dry_run: bool,
 ) -> list[str]:
     """Keep what a file says was counted of these entries and of parameters; a note on what came."""
-    lessons = {name: Counted(**numbers).event(name) for name, numbers in counted.items() if name in entries}
+    lessons = {}
+    for name, numbers in counted.items():
+        if name in entries:
+            lessons[name] = Counted(**numbers).event(name)
     settings = {
         name: Event("", "", COUNTED, name, edge=_numbers(row), note=str(row["updated_at"]))
         for name, row in parameters.items()
@@ -74,19 +92,30 @@ def take(
     if not usages.recording:
         return ["this repository records no events, so what another tool counted was left out"]
     kept = events(usages)
-    new = [event for name, event in {**lessons, **settings}.items() if not _same(kept.get(name), event)]
+    new = [
+        event for name, event in {**lessons, **settings}.items() if not _same(kept.get(name), event)
+    ]
     if not dry_run and new:
         now = repo.options.now()
-        lines = [statistics.line_of(event) for event in stamped(new, now)]
+        lines = []
+        for event in stamped(new, now):
+            lines.append(statistics.line_of(event))
         with shared_files(repo.store.worktree):
             usages.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
-    parts = [f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}"] if lessons else []
-    parts += [f"{len(settings)} parameter{'s' * (len(settings) != 1)}"] if settings else []
+    if lessons:
+        parts = [f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}"]
+    else:
+        parts = []
+    if settings:
+        parts += [f"{len(settings)} parameter{'s' * (len(settings) != 1)}"]
     return [f"kept as another tool counted it, apart from what happens here: {' and '.join(parts)}"]
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
-    return {name: row[name] for name in OF_PARAMETERS}
+    numbers: dict[str, float] = {}
+    for name in OF_PARAMETERS:
+        numbers[name] = row[name]
+    return numbers
 
 
 def _same(before: Event | None, event: Event) -> bool:
@@ -94,22 +123,39 @@ def _same(before: Event | None, event: Event) -> bool:
 
 
 def usage_stats(usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
-    """The statistics of a lesson in an export: what happened here, and what another tool counted (`imported`)."""
+    """The statistics of a lesson in an export.
+
+    What happened here, and what another tool counted (`imported`).
+    """
     tallies, before = usage.tallies, counted or Counted()
-    times = {f"times_{word}": getattr(tallies, word) + getattr(before, word) for word in statistics.TIMES}
+    times = {}
+    for word in statistics.TIMES:
+        times[f"times_{word}"] = getattr(tallies, word) + getattr(before, word)
     last = max(tallies.last_used, before.last_used)
     stats: dict[str, Any] = {**times, **({"last_used": last} if last else {})}
     if counted is None:
         return {**stats, "confidence_alpha": usage.alpha, "confidence_beta": usage.beta}
-    here = statistics.usage(tallies, 0.0)  # what outcomes here add to either
+    # what outcomes here add to either
+    here = statistics.usage(tallies, 0.0)
     alpha = round(before.alpha + here.alpha, 9)
     beta = round(before.beta + here.beta - statistics.PRIOR_STRENGTH, 9)
-    return {**stats, "confidence_alpha": alpha, "confidence_beta": beta, "imported": before.as_json()}
+    return {
+        **stats,
+        "confidence_alpha": alpha,
+        "confidence_beta": beta,
+        "imported": before.as_json(),
+    }
 
 
 def parameter_rows(usages: Usages, states: Iterable[ParameterState]) -> list[dict[str, Any]]:
-    """The parameters of an export: as they stand here, else as another tool left them, which `imported` marks."""
-    elsewhere = {name: _row(event) for name, event in events(usages).items() if event.edge.keys() >= {*OF_PARAMETERS}}
+    """The parameters of an export.
+
+    As they stand here, else as another tool left them, which `imported` marks.
+    """
+    elsewhere = {}
+    for name, event in events(usages).items():
+        if event.edge.keys() >= {*OF_PARAMETERS}:
+            elsewhere[name] = _row(event)
     rows = []
     for state in states:
         theirs = elsewhere.pop(state.name, None)

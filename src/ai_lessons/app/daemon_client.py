@@ -1,4 +1,7 @@
-"""The helper that stays in memory, from the side of its callers: its jobs, a question to it, its start and end."""
+"""The helper that stays in memory, from the side of its callers.
+
+Its jobs, a question to it, its start and end.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +33,36 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.learning.statistics import Event
 
-GREETING = 0.05  # Seconds in which a helper has to take a question
+# Seconds in which a helper has to take a question
+GREETING = 0.05
 
 BEAT, SILENT = 0.05, 0.5
-"""Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
+"""Seconds between two signs of life while it works, and without one until it is left.
+
+On a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
 
-COMING = 10.0  # Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
+# Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
+COMING = 10.0
 
 JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
 LOCK = ".lock"
 PACKAGE = Path(__file__).parents[1]
 _HEAD = struct.Struct("!BI")
-_PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
-_NOT_OURS = struct.error, pickle.PickleError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError
+_PLAIN = frozenset(
+    (("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath"))
+)
+_NOT_OURS = (
+    struct.error,
+    pickle.PickleError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 JOBS: Mapping[str, tuple[str, str]] = {
     "search": ("app.search", "search"),
@@ -57,10 +75,18 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "near_copies": ("app.editing", "near_copies"),
     "record": ("app.workspace", "Library.record"),
 }
-"""By name a module and its function; nothing else is called in a helper. Each is loaded when it is asked for."""
+"""By name a module and its function; nothing else is called in a helper.
 
-_CALLERS_OWN = frozenset(("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm"))
-"""Options that do not travel: what only the caller can do, and what a server holds back from its own callers."""
+Each is loaded when it is asked for.
+"""
+
+_CALLERS_OWN = frozenset(
+    ("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm")
+)
+"""Options that do not travel.
+
+What only the caller can do, and what a server holds back from its own callers.
+"""
 
 
 def job(name: str) -> Callable[..., Any]:
@@ -75,7 +101,10 @@ class DaemonUnavailable(Exception):
 
 
 class HelperState(NamedTuple):
-    """One helper. `state`: warm, silent (it does not answer) or stopped; `megabytes` of memory, `seconds` of age."""
+    """One helper. `state`: warm, silent (it does not answer) or stopped.
+
+    `megabytes` of memory, `seconds` of age.
+    """
 
     pid: int
     state: str
@@ -86,11 +115,14 @@ class HelperState(NamedTuple):
 
 
 class DaemonClient:
-    """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
+    """Jobs for one caller.
 
-    A server, whose library is `held` open, waits for a helper that it starts: many servers share one index in memory.
-    In the helper itself, which is `warm`, everything is at hand. A caller that is `alone` has found no helper, and asks
-    none again; `missed` says whether there was something to ask.
+    `opened` gives a library for what is done here; it is called at most once.
+
+    A server, whose library is `held` open, waits for a helper that it starts: many servers share
+    one index in memory. In the helper itself, which is `warm`, everything is at hand. A caller that
+    is `alone` has found no helper, and asks none again; `missed` says whether there was something
+    to ask.
     """
 
     def __init__(
@@ -112,7 +144,9 @@ class DaemonClient:
         return self._opened()
 
     def __call__(self, name: str, *asked: object, **how: object) -> Any:
-        """The answer of a job: of the helper, else worked out here. Where that took the index, a helper is started.
+        """The answer of a job: of the helper, else worked out here.
+
+        Where that took the index, a helper is started.
 
         Raises:
             AiLessonsError: as the job.
@@ -133,7 +167,10 @@ class DaemonClient:
         return answer
 
     def _from_started(self, place: Path, request: object) -> Any:
-        """The answer of a helper that is started for it. Raises DaemonUnavailable: it does not come."""
+        """The answer of a helper that is started for it.
+
+        Raises DaemonUnavailable: it does not come.
+        """
         start(place, request)
         end = time.monotonic() + COMING
         while time.monotonic() < end:
@@ -147,11 +184,17 @@ class DaemonClient:
         return job(name)(self.library, *asked, **how)
 
     def if_warm(self, name: str, *asked: object) -> Any:
-        """The answer of a job that a helper or this server has at hand; None: then a helper is started for the next."""
+        """The answer of a job that a helper or this server has at hand.
+
+        None: then a helper is started for the next.
+        """
         return self.begin_if_warm(name, *asked)()
 
     def begin_if_warm(self, name: str, *asked: object) -> Callable[[], Any]:
-        """As `if_warm`, which what comes back ends: the helper works while the caller does something else."""
+        """As `if_warm`, which what comes back ends.
+
+        The helper works while the caller does something else.
+        """
         if self._warm or (self._held and self.library.has_index):
             return partial(self.here, name, *asked)
         self.missed = True
@@ -177,7 +220,8 @@ class DaemonClient:
 
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down, by the helper if there is one."""
-        # the ids are made here: where the helper wrote them and its answer was lost, writing them again counts once
+        # the ids are made here: where the helper wrote them and its answer was lost, writing them
+        # again counts once
         self("record", app.usage.stamped(happened, self.options.now()))
 
     @cached_property
@@ -187,25 +231,43 @@ class DaemonClient:
             return self.options.warm and self.options.warm / program()
         return None
 
-    def _request(self, name: str, asked: tuple[object, ...], how: Mapping[str, object]) -> tuple[object, ...]:
-        return self.root, travelling(self.options), self.options.ask_keys is not None, name, asked, how
+    def _request(
+        self, name: str, asked: tuple[object, ...], how: Mapping[str, object]
+    ) -> tuple[object, ...]:
+        return (
+            self.root,
+            travelling(self.options),
+            self.options.ask_keys is not None,
+            name,
+            asked,
+            how,
+        )
 
 
 def travelling(options: Options) -> dict[str, Any]:
     """The options that a helper needs to know."""
-    return {key: value for key, value in options._asdict().items() if key not in _CALLERS_OWN}
+    by_key: dict[str, Any] = {}
+    for key, value in options._asdict().items():
+        if key not in _CALLERS_OWN:
+            by_key[key] = value
+    return by_key
 
 
 def program() -> str:
-    """Names this program and its Python: another version, an edited file or another interpreter has another name.
+    """Names this program and its Python.
+
+    Another version, an edited file or another interpreter has another name.
 
     Raises OSError: the program's files cannot be looked at.
     """
     files = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
     stats = sorted(
-        (status.st_mtime_ns, status.st_size) for status in (os.stat(file) for file in files if file.endswith(".py"))
+        (status.st_mtime_ns, status.st_size)
+        for status in (os.stat(file) for file in files if file.endswith(".py"))
     )
-    return sha256(f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")).hexdigest()[:16]
+    return sha256(
+        f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")
+    ).hexdigest()[:16]
 
 
 def private(folder: Path) -> bool:
@@ -218,7 +280,8 @@ def ours(line: socket.socket) -> bool:
     """Whether this user is at the other end."""
     if sys.platform == "linux":
         _, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-    else:  # LOCAL_PEERCRED of macOS and the BSDs: a struct xucred, whose second word is the user
+    else:
+        # LOCAL_PEERCRED of macOS and the BSDs: a struct xucred, whose second word is the user
         _, user = struct.unpack_from("2I", line.getsockopt(0, 1, 76))
     return bool(user == os.geteuid())
 
@@ -249,7 +312,10 @@ def send(line: socket.socket, kind: int, value: object = None) -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[int, bytes]:
-    """One message. Raises OSError: none came in the time of the socket. struct.error: no whole one."""
+    """One message.
+
+    Raises OSError: none came in the time of the socket. struct.error: no whole one.
+    """
     kind, length = _HEAD.unpack(stream.read(_HEAD.size))
     return kind, stream.read(length)
 
@@ -301,14 +367,17 @@ def claimed(lock: Path) -> Iterator[bool]:
 
 
 def start(place: Path, request: object) -> None:
-    """Start a helper at this address, with a first question, without waiting. Where it cannot be, nothing happens.
+    """Start a helper at this address, with a first question, without waiting.
+
+    Where it cannot be, nothing happens.
 
     It runs with our interpreter, in `/`, and imports nothing from where we stand.
     """
     with suppress(OSError, *_NOT_OURS):
         folder, lock = place.parent, place.with_suffix(LOCK)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # For ten seconds after a start no other is tried: a hundred commands at once must not start a hundred.
+        # For ten seconds after a start no other is tried: a hundred commands at once must not start
+        # a hundred.
         if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + 10.0):
             return
         with claimed(lock) as free:
@@ -321,7 +390,10 @@ def start(place: Path, request: object) -> None:
 
 
 def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
-    """The helpers of this user that run, of whatever version; with `stop` they are ended, also one that hangs."""
+    """The helpers of this user that run, of whatever version.
+
+    With `stop` they are ended, also one that hangs.
+    """
     folder, states = options.warm or options.state_dir / "warm", []
     for lock in sorted(folder.glob("*" + LOCK)) if folder.is_dir() and private(folder) else ():
         with claimed(lock) as free:
@@ -334,7 +406,8 @@ def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
             state = HelperState(int(pid), "silent")
         if stop:
             with suppress(ProcessLookupError):
-                os.kill(state.pid, signal.SIGKILL)  # what it writes, the next refresh finds right or makes anew
+                # what it writes, the next refresh finds right or makes anew
+                os.kill(state.pid, signal.SIGKILL)
             state = state._replace(state="stopped")
         states.append(state)
     return tuple(states)

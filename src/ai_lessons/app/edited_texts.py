@@ -1,4 +1,7 @@
-"""Files as edits will leave them, before they are made: their text, which of its lines are new, what cannot be seen."""
+"""Files as edits will leave them, before they are made.
+
+Their text, which of its lines are new, what cannot be seen.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,34 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.app.checked_files import new_lines, seen
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.model.rule_checks import LARGEST
-from ai_lessons.model.tool_calls import APPENDED, CELL, COPIED, EVERY, GONE, LINES, MOVED, PART, REGEX, UNSEEN, Edit
+from ai_lessons.model.tool_calls import (
+    APPENDED,
+    CELL,
+    COPIED,
+    EVERY,
+    GONE,
+    LINES,
+    MOVED,
+    PART,
+    REGEX,
+    UNSEEN,
+    Edit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.model.rule_checks import Check
 
-MOST_MOVED = 200  # files of a folder that is moved, which are looked at
+# files of a folder that is moved, which are looked at
+MOST_MOVED = 200
 
 
 class EditedFile(NamedTuple):
     """A file at `path` as edits will leave it: its `text`, and the `lines` of that which are new.
 
-    `was`: where it was before, if elsewhere. `hidden`: why it cannot be looked at; the path may be that of a folder,
-    or empty: any file.
+    `was`: where it was before, if elsewhere. `hidden`: why it cannot be looked at; the path may be
+    that of a folder, or empty: any file.
     """
 
     path: str
@@ -38,7 +54,9 @@ class EditedFile(NamedTuple):
     @property
     def is_folder(self) -> bool:
         """Whether what cannot be looked at is all below a folder, or what a glob names."""
-        return bool(self.hidden) and (os.path.isdir(self.path) or not {"*", "?", "["}.isdisjoint(self.path))
+        return bool(self.hidden) and (
+            os.path.isdir(self.path) or not {"*", "?", "["}.isdisjoint(self.path)
+        )
 
     def concerns(self, check: Check, names: Sequence[str]) -> bool:
         """Whether a check looks at the file, by its names in the project, or at one that may lie below it."""
@@ -47,7 +65,10 @@ class EditedFile(NamedTuple):
         if not self.is_folder:
             return any(map(check.concerns, names))
         for name in names:
-            folder = "" if name == "." else f"{_before_magic(name).rstrip('/')}/"
+            if name == ".":
+                folder = ""
+            else:
+                folder = f"{_before_magic(name).rstrip('/')}/"
             for glob in check.files:
                 begins = _before_magic(glob)
                 if "/" not in glob or begins.startswith(folder) or folder.startswith(begins):
@@ -80,7 +101,9 @@ def _spread(edit: Edit) -> Iterator[Edit]:
             edit = edit._replace(path=os.path.join(edit.path, os.path.basename(edit.was)))
         yield edit
         return
-    places = (os.path.join(folder, name) for folder, _, names in os.walk(edit.was) for name in names)
+    places = (
+        os.path.join(folder, name) for folder, _, names in os.walk(edit.was) for name in names
+    )
     several = list(islice(places, MOST_MOVED + 1))
     if len(several) > MOST_MOVED:
         yield Edit(edit.path, how=UNSEEN)
@@ -109,11 +132,16 @@ def _text_of(path: str) -> str | None:
         text = seen(file.parent.resolve(strict=True), file.name).text
     except (AiLessonsError, OSError, RuntimeError):
         return None
-    return None if text is None else text.replace("\r\n", "\n")
+    if text is None:
+        return None
+    return text.replace("\r\n", "\n")
 
 
 def _all_applied(before: str | None, edits: Sequence[Edit]) -> tuple[str, frozenset[float]]:
-    """The text that is left, and its new lines; what fits nowhere stands behind it, or is all of it."""
+    """The text that is left, and its new lines.
+
+    What fits nowhere stands behind it, or is all of it.
+    """
     text, loose, made = before, list[tuple[str, bool]](), set[float]()
     # numbers of lines are those before any edit
     for edit in sorted(edits, key=lambda edit: -edit.first):
@@ -132,7 +160,10 @@ def _all_applied(before: str | None, edits: Sequence[Edit]) -> tuple[str, frozen
     if before is None or (text == before and any(edit.is_whole for edit in edits)):
         lines = every_line(text)
     else:
-        lines = new_lines(before, text) | made if text != before else frozenset(made)
+        if text != before:
+            lines = new_lines(before, text) | made
+        else:
+            lines = frozenset(made)
     for part, is_sketch in loose:
         start = text.count("\n") + 1
         _, new = _of_loose(before or "", part, may_stay=is_sketch)
@@ -168,12 +199,17 @@ def _with_lines(text: str, edit: Edit) -> str | None:
     rows = text.split("\n")
     if not 1 <= edit.first <= len(rows) + 1:
         return None
-    rows[edit.first - 1 : max(edit.last, edit.first - 1)] = edit.new.removesuffix("\n").split("\n") if edit.new else []
+    rows[edit.first - 1 : max(edit.last, edit.first - 1)] = (
+        edit.new.removesuffix("\n").split("\n") if edit.new else []
+    )
     return "\n".join(rows)
 
 
 def _with_matches(text: str, edit: Edit) -> str | None:
-    """The text with all that fits an expression replaced; in a time that grows with the text, whatever it is."""
+    """The text with all that fits an expression replaced.
+
+    In a time that grows with the text, whatever it is.
+    """
     import re2
 
     try:
@@ -188,7 +224,10 @@ def every_line(text: str) -> frozenset[float]:
 
 
 def _of_loose(before: str, part: str, *, may_stay: bool) -> tuple[str, frozenset[float]]:
-    """A part of a text with its new lines: a sketch, or a symbol as it will be, shows what stays around it, too."""
+    """A part of a text with its new lines.
+
+    A sketch, or a symbol as it will be, shows what stays around it, too.
+    """
     return part, new_lines(before, part) if may_stay and before else every_line(part)
 
 
@@ -197,21 +236,36 @@ def _of_cells(path: str, before: str, edits: Sequence[Edit]) -> EditedFile:
     text, lines = "", set[float]()
     for edit in edits:
         source, new = _cell(before, edit), _plain(edit.new)
-        start = text.count("\n") + 1 if text else 0
-        text = f"{text}\n{new}" if text else new
-        lines.update(start + number for number in (new_lines(source, new) if source else every_line(new)))
+        if text:
+            start = text.count("\n") + 1
+        else:
+            start = 0
+        if text:
+            text = f"{text}\n{new}"
+        else:
+            text = new
+        lines.update(
+            start + number for number in (new_lines(source, new) if source else every_line(new))
+        )
     return EditedFile(path, text, frozenset(lines))
 
 
 def _cell(notebook: str, edit: Edit) -> str:
-    """The source of the cell that an edit changes; empty for a new one, and where the notebook cannot be read."""
+    """The source of the cell that an edit changes.
+
+    Empty for a new one, and where the notebook cannot be read.
+    """
     try:
         cells = json.loads(notebook)["cells"]
         number = edit.first - 1
         if edit.old:
             # cells of older notebooks have no id: Claude Code numbers them
-            names = {str(cell.get("id", f"cell-{at}")): at for at, cell in enumerate(cells)}
+            names = {}
+            for at, cell in enumerate(cells):
+                names[str(cell.get("id", f"cell-{at}"))] = at
             number = names.get(edit.old, names.get(edit.old.removeprefix("#"), -1))
-        return "".join(cells[number]["source"]) if 0 <= number < len(cells) else ""
+        if 0 <= number < len(cells):
+            return "".join(cells[number]["source"])
+        return ""
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""

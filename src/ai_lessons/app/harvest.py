@@ -30,7 +30,14 @@ from ai_lessons.model import expression, lessons
 from ai_lessons.model import transcripts as model_transcripts
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.check_forms import checks_of
-from ai_lessons.model.command_patterns import LEAST_SESSIONS, CommandPattern, Difference, Happened, Seen, named_commands
+from ai_lessons.model.command_patterns import (
+    LEAST_SESSIONS,
+    CommandPattern,
+    Difference,
+    Happened,
+    Seen,
+    named_commands,
+)
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, check_path
 from ai_lessons.model.rule_checks import InvalidPattern
@@ -50,11 +57,15 @@ if TYPE_CHECKING:
     from ai_lessons.model.transcripts import Shape
 
 
-MOST_EDITED = 2  # Files of a draft that were edited after its failure, the most frequent first
-PER_PROJECT = 5  # Failures of a project that are drafted
-_TITLE = 100  # Characters of a title
+# Files of a draft that were edited after its failure, the most frequent first
+MOST_EDITED = 2
+# Failures of a project that are drafted
+PER_PROJECT = 5
+# Characters of a title
+_TITLE = 100
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
-_QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")  # As `draft` writes it
+# As `draft` writes it
+_QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
 
 
@@ -70,12 +81,13 @@ class Evidence(NamedTuple):
 class HarvestedLesson(NamedTuple):
     """A draft of a lesson, what it rests on, and where that was seen, newest first.
 
-    `sort`: pattern (a command that fails more often than not), failure, or stated: then `quotes` has what a person
-    said, and the writer says the rest. `do` is empty where only a person can say what helps; `done` has what was run
-    after it and worked, also what may destroy; `edited` the files that were edited then, time and again. `warned`,
-    `helped` and `told` say what the draft would have changed in the
-    sessions after those that it could be learned from: failures that it would have been told before and at, and how
-    often it would have been told. `wall`: nobody got past it. `sure`: a person is shown it; an agent judges the others.
+    `sort`: pattern (a command that fails more often than not), failure, or stated: then `quotes`
+    has what a person said, and the writer says the rest. `do` is empty where only a person can say
+    what helps; `done` has what was run after it and worked, also what may destroy; `edited` the
+    files that were edited then, time and again. `warned`, `helped` and `told` say what the draft
+    would have changed in the sessions after those that it could be learned from: failures that it
+    would have been told before and at, and how often it would have been told. `wall`: nobody got
+    past it. `sure`: a person is shown it; an agent judges the others.
     """
 
     id: str
@@ -119,7 +131,9 @@ class Effect(NamedTuple):
 
 
 def drafts(
-    happened: Sequence[Happened], stated: Iterable[Statement], is_stored: Callable[[HarvestedLesson], bool]
+    happened: Sequence[Happened],
+    stated: Iterable[Statement],
+    is_stored: Callable[[HarvestedLesson], bool],
 ) -> list[HarvestedLesson]:
     """One for each pattern that is not stored, those first that would have changed most, then by sessions and age.
 
@@ -133,21 +147,33 @@ def drafts(
         by_program[base_name(call.words[0])].append(call)
     made = []
     for draft, pattern in drafted:
-        programs = {form.words[0] for form in pattern.forms}
+        programs = set()
+        for form in pattern.forms:
+            programs.add(form.words[0])
         if commands.is_wall(pattern, ordered):
-            because = f"{draft.because} since {pattern.examples[-1].at[:10]}, and nobody got past it"
+            because = (
+                f"{draft.because} since {pattern.examples[-1].at[:10]}, and nobody got past it"
+            )
             draft = draft._replace(because=because, wall=True)  # noqa: PLW2901
         draft = draft._replace(sure=bool(draft.do) or draft.wall)  # noqa: PLW2901
-        made.append(_would_change(draft, pattern, [call for name in programs for call in by_program[name]]))
+        made.append(
+            _would_change(draft, pattern, [call for name in programs for call in by_program[name]])
+        )
     made += [draft for draft in _of_statements(stated) if not is_stored(draft)]
     made.sort(key=lambda draft: draft.evidence[0].date, reverse=True)
     made.sort(
-        key=lambda draft: (-(draft.warned + draft.helped), draft.sort == FAILURE, not draft.sure, -draft.sessions)
+        key=lambda draft: (
+            -(draft.warned + draft.helped),
+            draft.sort == FAILURE,
+            not draft.sure,
+            -draft.sessions,
+        )
     )
     counts, few = Counter[str](), list[HarvestedLesson]()
     for draft in made:
         counts[draft.project] += draft.sort == FAILURE
-        few += [draft] if draft.sort != FAILURE or counts[draft.project] <= PER_PROJECT else []
+        if draft.sort != FAILURE or counts[draft.project] <= PER_PROJECT:
+            few += [draft]
     return few
 
 
@@ -161,10 +187,17 @@ def in_sessions(happened: Iterable[Happened]) -> list[list[Happened]]:
 
 def _of_pattern(pattern: CommandPattern) -> HarvestedLesson:
     title, when, do, because = commands.texts(pattern)
-    projects = {call.project for call in pattern.examples}
+    projects = set()
+    for call in pattern.examples:
+        projects.add(call.project)
     machine = len(projects) > 1 or any(_MISSING.search(line) for line in pattern.messages)
-    edits = Counter(file for file, _ in {(file, call.session) for call in pattern.examples for file in call.edits})
-    edited = tuple(file for file, times in edits.most_common(MOST_EDITED) if times >= LEAST_SESSIONS)
+    edits = Counter(
+        file
+        for file, _ in {(file, call.session) for call in pattern.examples for file in call.edits}
+    )
+    edited = tuple(
+        file for file, times in edits.most_common(MOST_EDITED) if times >= LEAST_SESSIONS
+    )
     blocks = (f"~~~\n$ {pattern.forms[0]}\n{line}\n~~~\n" for line in pattern.messages)
     first = pattern.forms[0]
     name = "\n".join([str(first), first.inside, *([] if pattern.before else pattern.messages[:1])])
@@ -182,14 +215,20 @@ def _id(text: str) -> str:
 
 
 def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Evidence, ...]:
-    return tuple(dict.fromkeys(Evidence(each.host, each.session, each.place, each.at[:10]) for each in examples))
+    return tuple(
+        dict.fromkeys(
+            Evidence(each.host, each.session, each.place, each.at[:10]) for each in examples
+        )
+    )
 
 
 def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     """One draft for each thing that was said, with all its quotes, the newest first."""
     for group in app_quotes.grouped(stated):
         first, sessions = group[-1], len({row.session for row in group})
-        quotes = tuple(Quote(row.session, row.at, row.text, row.pasted, row.before, row.files) for row in group)
+        quotes = tuple(
+            Quote(row.session, row.at, row.text, row.pasted, row.before, row.files) for row in group
+        )
         files = Counter(file for row in group for file in row.files)
         yield HarvestedLesson(
             _id(first.text), STATED, first.project, one_line(first.text, _TITLE), "", "",
@@ -201,48 +240,76 @@ def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
 
 def _attempt(command: str) -> str:
     """What a command line tries, in short: its first attempt, else its program."""
-    return next(iter(model_transcripts.attempts(command)), "") or " ".join(model_transcripts.programs(command)[:1])
+    return next(iter(model_transcripts.attempts(command)), "") or " ".join(
+        model_transcripts.programs(command)[:1]
+    )
 
 
 # --- what lessons change ---
 
 
-def _would_change(draft: HarvestedLesson, pattern: CommandPattern, calls: Sequence[Happened]) -> HarvestedLesson:
+def _would_change(
+    draft: HarvestedLesson, pattern: CommandPattern, calls: Sequence[Happened]
+) -> HarvestedLesson:
     """The draft with its effect, if shown once before a command and once at a failure in later sessions."""
     if pattern.does is None:
         return draft
     examples = in_sessions(sorted(pattern.examples, key=lambda call: call.at))
-    late = [session[0].session for session in examples[LEAST_SESSIONS:]]  # those before teach it
+    # those before teach it
+    late = []
+    for session in examples[LEAST_SESSIONS:]:
+        late.append(session[0].session)
     if not pattern.before:
         helped = sum(pattern.does in session[0].ways for session in examples[LEAST_SESSIONS:])
         return draft._replace(helped=helped, told=len(late))
-    failed = [sum(call.failed for call in session) for session in examples[LEAST_SESSIONS:]]
-    first = examples[LEAST_SESSIONS - 1][0].at if len(examples) >= LEAST_SESSIONS else ""
-    passed = {call.session for call in calls if call.at > first and call.fits(pattern.forms)}.difference(late)
+    failed = []
+    for session in examples[LEAST_SESSIONS:]:
+        failed.append(sum(call.failed for call in session))
+    if len(examples) >= LEAST_SESSIONS:
+        first = examples[LEAST_SESSIONS - 1][0].at
+    else:
+        first = ""
+    passed = {
+        call.session for call in calls if call.at > first and call.fits(pattern.forms)
+    }.difference(late)
     return draft._replace(warned=sum(failed), told=2 * len(late) + len(passed))
 
 
-def measured(sessions: Sequence[Sequence[Happened]], candidates: Sequence[HarvestedLesson]) -> Effect:
+def measured(
+    sessions: Sequence[Sequence[Happened]], candidates: Sequence[HarvestedLesson]
+) -> Effect:
     """The figures of transcripts, and the sum of the effects of drafts."""
     shapes: dict[str, list[Shape]] = defaultdict(list)
     failed = met = 0
     for session in sessions:
-        calls = [call for call in session if call.failed]
-        new = [(call.words[0], model_transcripts.shape(model_transcripts.headline(call.output))) for call in calls]
+        calls = []
+        for call in session:
+            if call.failed:
+                calls.append(call)
+        new = [
+            (call.words[0], model_transcripts.shape(model_transcripts.headline(call.output)))
+            for call in calls
+        ]
         failed += len(new)
         met += sum(any(_same(shape, other) for other in shapes[program]) for program, shape in new)
         for program, shape in new:
             if shape not in shapes[program]:
                 shapes[program] = [*shapes[program], shape][-model_transcripts.COMPARED :]
-    warned, helped = sum(draft.warned for draft in candidates), sum(draft.helped for draft in candidates)
-    return Effect(len(sessions), failed, met, warned, helped, sum(draft.told for draft in candidates))
+    warned, helped = (
+        sum(draft.warned for draft in candidates),
+        sum(draft.helped for draft in candidates),
+    )
+    return Effect(
+        len(sessions), failed, met, warned, helped, sum(draft.told for draft in candidates)
+    )
 
 
 def _same(shape: Shape, other: Shape) -> bool:
     return model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
 
 
-NAMED = 20  # Failures that nothing helps with that are named
+# Failures that nothing helps with that are named
+NAMED = 20
 
 
 class Unhelped(NamedTuple):
@@ -255,11 +322,12 @@ class Unhelped(NamedTuple):
 class Replay(NamedTuple):
     """What would have been told in `sessions` with so many `calls` and `failures`.
 
-    `before`: tellings before a command, `before_right` of them before one that failed; `warned`: failures of a command
-    of which that session had been told before. `at_failures`: failures at which something would have been told,
-    `at_failures_right` of them rightly. `helped`: failures that were warned of or helped at. `characters` of all that
-    would have been told; `unhelped`: the commonest failures at and before which nothing would have been told. Sessions
-    from which an entry came that they would be told count in the three figures before it, and in nothing else.
+    `before`: tellings before a command, `before_right` of them before one that failed; `warned`:
+    failures of a command of which that session had been told before. `at_failures`: failures at
+    which something would have been told, `at_failures_right` of them rightly. `helped`: failures
+    that were warned of or helped at. `characters` of all that would have been told; `unhelped`: the
+    commonest failures at and before which nothing would have been told. Sessions from which an
+    entry came that they would be told count in the three figures before it, and in nothing else.
     """
 
     sessions: int
@@ -279,19 +347,26 @@ class Replay(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def replay(opened: Library, where: Where, folder: str = "", *, since: datetime | None = None) -> Replay:
+def replay(
+    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None
+) -> Replay:
     """Play what is stored now against the transcripts of all hosts, or those in `folder`.
 
     Raises NotFound: no such folder.
     """
     options = opened.reading.options
-    counts, unhelped, unread_files = Counter[str](), dict[str, list[_Failure]](), dict[str, list[Path]]()
+    counts, unhelped, unread_files = (
+        Counter[str](),
+        dict[str, list[_Failure]](),
+        dict[str, list[Path]](),
+    )
     files = transcripts(where, options.cwd, folder, since)
     sources = cache(partial(_sources, opened, _Memory(options.state_dir / FOLDER).taught))
     for file, _ in options.each("replaying transcripts", files):
         try:
             played = list(sessions(file))
-        except AiLessonsError as error:  # the others can be read
+        except AiLessonsError as error:
+            # the others can be read
             unread_files.setdefault(error.message, []).append(file)
             continue
         for transcript in played:
@@ -309,15 +384,23 @@ def replay(opened: Library, where: Where, folder: str = "", *, since: datetime |
 
 def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> Iterator[Unhelped]:
     """The commonest failures that nothing helps with, by their text."""
-    # live, a helper compares them by meaning, too: of the many that are played only those are that would be named
+    # live, a helper compares them by meaning, too: of the many that are played only those are that
+    # would be named
     likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
-    named = [row for row in likely if not telling.offers.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries]
+    named = [
+        row
+        for row in likely
+        if not telling.offers.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries
+    ]
     for text, times in named[:NAMED]:
         yield Unhelped(secrets.masked(text), len(times))
 
 
 def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str) -> frozenset[str]:
-    """The sessions that an entry came from: those of its draft, those that it quotes, those in which it was written."""
+    """The sessions that an entry came from.
+
+    Those of its draft, those that it quotes, those in which it was written.
+    """
     repo = opened.reading.of(entry_id)
     entry, _ = repo.load(entry_id)
     written = (revision.trailers.get("Session", "") for revision in repo.history.log(entry.path))
@@ -328,17 +411,29 @@ _Failure = tuple[str, tuple[str, str]]
 """A command with its output, and the folders that it was called in and that the session began in."""
 
 
-def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[tuple[str, _Failure]], set[str]]:
-    """Go through the commands of one session: the figures, the failures without help, the ids of what is told."""
+def _play(
+    opened: Library, transcript: Transcript
+) -> tuple[Counter[str], list[tuple[str, _Failure]], set[str]]:
+    """Go through the commands of one session.
+
+    The figures, the failures without help, the ids of what is told.
+    """
     counts, unhelped = Counter(sessions=1), list[tuple[str, _Failure]]()
-    steps = [step for step in transcript.steps if step.sort == "command" and step.failed is not None]
+    steps = [
+        step for step in transcript.steps if step.sort == "command" and step.failed is not None
+    ]
     warnings, helped = dict[str, EntrySummary](), set[str]()
     for at, step in enumerate(steps):
         folders = step.cwd, transcript.first_cwd
         result = telling.offers.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
         warnings |= {summary.id: summary for summary in result.entries}
         before = bool(result.entries)
-        counts.update(calls=1, before=before, before_right=before and bool(step.failed), characters=_length(result))
+        counts.update(
+            calls=1,
+            before=before,
+            before_right=before and bool(step.failed),
+            characters=_length(result),
+        )
         if not step.failed:
             continue
         error = f"$ {step.text}\n{step.output}"
@@ -346,8 +441,11 @@ def _play(opened: Library, transcript: Transcript) -> tuple[Counter[str], list[t
         warned = any(commands.fits(named_commands(summary), call) for summary in warnings.values())
         result = telling.offers.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {summary.id for summary in result.entries}
-        does = [summary.pattern or result.texts.get(summary.id, "") for summary in result.entries]
-        # the way out is looked for among the next five commands that worked: later ones do something else
+        does = []
+        for summary in result.entries:
+            does.append(summary.pattern or result.texts.get(summary.id, ""))
+        # the way out is looked for among the next five commands that worked: later ones do
+        # something else
         worked = [later.text for later in steps[at + 1 :] if later.failed is False][:5]
         right = any(carried_out(what, line, step.text) for what in does for line in worked)
         counts.update(
@@ -366,9 +464,13 @@ def _length(result: Context) -> int:
 
 
 FOLDER, FILE, NEXT_STEP = "harvest", "seen.json", "next.json"
-_WORDS, _WORD, _LINE = 6, 60, 300  # Words of a command that worked, characters of a word and of a line that are kept
-_UNKNOWN = HIDDEN  # Stands in a draft for what only a person can say
-_DRAFT = expression(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
+# Words of a command that worked, characters of a word and of a line that are kept
+_WORDS, _WORD, _LINE = 6, 60, 300
+# Stands in a draft for what only a person can say
+_UNKNOWN = HIDDEN
+_DRAFT = expression(
+    r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL
+)
 
 
 class Harvest(NamedTuple):
@@ -391,34 +493,59 @@ def harvest(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
     team: str = "", ref: str = "", every: bool = False,
 ) -> Harvest:  # fmt: skip
-    """What happened in the sessions of agents that could become a lesson: of all hosts, in `folder`, or of a `team`.
+    """What happened in the sessions of agents that could become a lesson.
 
-    A team keeps them at a `ref` of its code; without one, where Entire does. Left out: what a stored entry is about,
-    and what was kept or turned down for ever. A transcript on this machine that did not change is not read again.
-    A person is shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
+    Of all hosts, in `folder`, or of a `team`.
+
+    A team keeps them at a `ref` of its code; without one, where Entire does. Left out: what a
+    stored entry is about, and what was kept or turned down for ever. A transcript on this machine
+    that did not change is not read again. A person is shown what is sure, an agent `every`
+    candidate. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
     memory = _Memory(repo.options.state_dir / FOLDER)
     seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
     if team:
-        seen += _of_team(git_files.typed(git_files.expanded(team), repo.options.cwd), ref, unread_files)
-    files = [] if team else transcripts(where, repo.options.cwd, folder, since)
+        seen += _of_team(
+            git_files.typed(git_files.expanded(team), repo.options.cwd), ref, unread_files
+        )
+    if team:
+        files = []
+    else:
+        files = transcripts(where, repo.options.cwd, folder, since)
     try:
         for file, status in repo.options.each("reading transcripts", files):
             try:
                 seen.append(memory.seen(file, status))
-            except AiLessonsError as error:  # the others can be read
+            except AiLessonsError as error:
+                # the others can be read
                 unread_files.setdefault(error.message, []).append(file)
-    finally:  # what was read before Ctrl-C need not be read again
+    finally:
+        # what was read before Ctrl-C need not be read again
         memory.save()
-    first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if since else ""  # a day begins where the person is
-    events = _each_once(event for transcript in seen for event in transcript.happened if event.at >= first)
-    stated = [row for transcript in seen for row in transcript.stated if row.at >= first]
+    # a day begins where the person is
+    if since:
+        first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+    else:
+        first = ""
+    events = _each_once(
+        event for transcript in seen for event in transcript.happened if event.at >= first
+    )
+    stated = []
+    for transcript in seen:
+        for row in transcript.stated:
+            if row.at >= first:
+                stated.append(row)
     candidates = drafts(events, stated, _stored_already(repo, memory.decided))
     if not (folder or since or team):
         _keep_for_hooks(repo.options.state_dir, candidates)
-    chosen = tuple(each for each in candidates if not project or git_files.same_name(each.project, project))
-    shown = chosen if every else tuple(each for each in chosen if each.sure)
+    chosen = tuple(
+        each for each in candidates if not project or git_files.same_name(each.project, project)
+    )
+    if every:
+        shown = chosen
+    else:
+        shown = tuple(each for each in chosen if each.sure)
     effect, notes = measured(in_sessions(events), shown), (*_named(unread_files), *repo.notes())
     read, unread = sum(each.read for each in seen), sum(each.unread for each in seen)
     return Harvest(shown, len(chosen) - len(shown), effect, len(seen), read, unread, notes)
@@ -432,11 +559,21 @@ def _each_once(events: Iterable[Happened]) -> list[Happened]:
 
 
 def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> None:
-    """Write down what hooks tell of drafts: what worked after a failure, and what an agent was kept from doing."""
+    """Write down what hooks tell of drafts.
+
+    What worked after a failure, and what an agent was kept from doing.
+    """
     helping = (each for each in candidates if each.do and each.content)
-    rows = ((x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions) for x in helping)
+    rows = (
+        (x.id, x.project, x.when, "\n".join(_output_lines(x)), x.do, x.seen.sessions)
+        for x in helping
+    )
     git_files.write_json(state_dir / FOLDER / NEXT_STEP, list(rows))
-    walls = ((x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}") for x in candidates if x.wall)
+    walls = (
+        (x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}")
+        for x in candidates
+        if x.wall
+    )
     git_files.write_json(state_dir / telling.offers.WALLS, list(walls))
 
 
@@ -449,21 +586,28 @@ def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[
         records = transcript_files.records_in(data)
         try:
             yield _contents(_sessions(records, Transcript(name, "", place)), project, folder)
-        except AiLessonsError as error:  # the others can be read
+        except AiLessonsError as error:
+            # the others can be read
             unread.setdefault(error.message, []).append(Path(" ".join(cleaned(place).splitlines())))
 
 
-AT_A_DECISION = 50 << 20  # Bytes of transcripts that were not read before and are read for the evidence of a proposal
+# Bytes of transcripts that were not read before and are read for the evidence of a proposal
+AT_A_DECISION = 50 << 20
 
 
 def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
-    """What the sessions of this machine say for a proposal; None without any, and where it is no rule or lesson.
+    """What the sessions of this machine say for a proposal.
 
-    It would have been told at an edit of what it names, before a command that it names, and at a prompt with half of
-    the words of its title, which says it again. A rule with checks of commands, or of what was done, speaks where they
-    do. Counted apart are the sessions that it quotes, or else the first one that said it.
+    None without any, and where it is no rule or lesson.
+
+    It would have been told at an edit of what it names, before a command that it names, and at a
+    prompt with half of the words of its title, which says it again. A rule with checks of commands,
+    or of what was done, speaks where they do. Counted apart are the sessions that it quotes, or
+    else the first one that said it.
     """
-    entry = app.proposals.entry_of(proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None})
+    entry = app.proposals.entry_of(
+        proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None}
+    )
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
     checks = app.played_checks.playable(checks_of(entry.fields))
@@ -472,34 +616,65 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
     forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about)))
     names = {moment.project for each in seen for moment in each.moments}
-    here = {name for name in names if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name)}
-    rows = sorted({x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at)
-    again = [x for x in rows if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)]
+    here = {
+        name
+        for name in names
+        if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name)
+    }
+    rows = sorted(
+        {x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at
+    )
+    again = [
+        x
+        for x in rows
+        if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)
+    ]
     edits = [x for x in rows if x.sort == "edit" and any_match(globs, [x.text])]
-    ran = {call.session for each in seen for call in each.happened if call.project in here and call.fits(forms)}
+    ran = {
+        call.session
+        for each in seen
+        for call in each.happened
+        if call.project in here and call.fits(forms)
+    }
     played = _played(opened, where, checks, project) if checks else {}
     if checks:
         ran = {name for name, speaks in played.items() if speaks}
     every = {x.session for x in rows} | played.keys()
-    apart = {name for name in every if f"session {name}" in entry.body} or {x.session for x in again[:1]}
+    apart = {name for name in every if f"session {name}" in entry.body} or {
+        x.session for x in again[:1]
+    }
     reached = ({x.session for x in (*again, *edits)} | ran) - apart
     repeated, edited = (len({x.session for x in what} - apart) for what in (again, edits))
     if not every:
         return None
     characters = len(reached) * len(entry.title + entry.body)
-    figures = len(every - apart), len(reached), repeated, edited, len(ran - apart), characters, len(apart)
+    figures = (
+        len(every - apart),
+        len(reached),
+        repeated,
+        edited,
+        len(ran - apart),
+        characters,
+        len(apart),
+    )
     return PastSessions(*figures, len(played.keys() - apart))
 
 
-def _played(opened: Library, where: Where, checks: Sequence[CommandCheck | DoneCheck], project: str) -> dict[str, bool]:
-    """By session of the project whether a check would have spoken; of the newest as many as a reviewer has time for."""
+def _played(
+    opened: Library, where: Where, checks: Sequence[CommandCheck | DoneCheck], project: str
+) -> dict[str, bool]:
+    """By session of the project whether a check would have spoken.
+
+    Of the newest as many as a reviewer has time for.
+    """
     left, by_session = AT_A_DECISION, dict[str, bool]()
     name_of = cache(project_of)
     for file, status in transcripts(where, opened.options.cwd, ""):
         left -= status.st_size
         if left < 0:
             break
-        with suppress(AiLessonsError, InvalidPattern):  # one that cannot be read is no evidence
+        with suppress(AiLessonsError, InvalidPattern):
+            # one that cannot be read is no evidence
             for transcript in sessions(file):
                 name = name_of(transcript.first_cwd)
                 if project not in {name, GLOBAL_PROJECT} and not git_files.same_name(project, name):
@@ -512,11 +687,17 @@ def _played(opened: Library, where: Where, checks: Sequence[CommandCheck | DoneC
 
 def _read_at_a_decision(opened: Library, where: Where) -> list[TranscriptContents]:
     """The transcripts that were read before, and of the others as many as a reviewer has time for."""
-    memory, left, seen = _Memory(opened.options.state_dir / FOLDER), AT_A_DECISION, list[TranscriptContents]()
+    memory, left, seen = (
+        _Memory(opened.options.state_dir / FOLDER),
+        AT_A_DECISION,
+        list[TranscriptContents](),
+    )
     for file, status in transcripts(where, opened.options.cwd, ""):
         left -= 0 if memory.has(file, status) else status.st_size
-        with suppress(AiLessonsError):  # one that cannot be read is no evidence
-            seen += [memory.seen(file, status)] if left > 0 else []
+        with suppress(AiLessonsError):
+            # one that cannot be read is no evidence
+            if left > 0:
+                seen += [memory.seen(file, status)]
     memory.save()
     return seen
 
@@ -529,19 +710,30 @@ def _named(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
 
 def _output_lines(candidate: HarvestedLesson) -> list[str]:
     """The lines of a candidate's text that are no fence and no command."""
-    return [line for line in candidate.content.splitlines() if line and line[0] not in "~$"]
+    lines: list[str] = []
+    for line in candidate.content.splitlines():
+        if line and line[0] not in "~$":
+            lines.append(line)
+    return lines
 
 
 def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[HarvestedLesson], bool]:
     """A test whether a candidate says what a stored lesson says, or was decided about."""
     catalog = repo.current()
     lessons = catalog.select(Filter(kinds=LESSONS))
-    stated = [lesson.pattern for lesson in lessons]
-    forms = {form for text in stated for form in commands.forms_of(text)}
+    stated = []
+    for lesson in lessons:
+        stated.append(lesson.pattern)
+    forms = set()
+    for text in stated:
+        for form in commands.forms_of(text):
+            forms.add(form)
     every = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
     openings = catalog.openings(entry.id for entry in every)
     texts = [*stated, *(f"{entry.title}\n{openings.get(entry.id, '')}" for entry in every)]
-    stored_shapes = [shape for _, shape in catalog.failures()]
+    stored_shapes = []
+    for _, shape in catalog.failures():
+        stored_shapes.append(shape)
 
     def is_stored(candidate: HarvestedLesson) -> bool:
         if candidate.id in decided:
@@ -557,39 +749,72 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
 
 
 def keep(
-    opened: Library, candidate: HarvestedLesson, origin: str, edit: Callable[[str, str], str | None] | None = None
+    opened: Library,
+    candidate: HarvestedLesson,
+    origin: str,
+    edit: Callable[[str, str], str | None] | None = None,
 ) -> Written | None:
     """Add a candidate as it is, or what `edit(draft, suffix)` leaves; None: nothing.
 
     Raises UsageError: a part of the lesson is missing.
     """
     text = draft(candidate)
-    edited = edit(text, ".md") if edit else text
+    if edit:
+        edited = edit(text, ".md")
+    else:
+        edited = text
     lesson = drafted(text if edited is None else edited)
     if lesson is None:
         return None
-    seen = candidate.seen._asdict() if candidate.seen.calls else None
-    programs = [form.words[0] for form in commands.named_forms(candidate.when)]
+    seen = None
+    if candidate.seen.calls:
+        seen = candidate.seen._asdict()
+    programs = []
+    for form in commands.named_forms(candidate.when):
+        programs.append(form.words[0])
     about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
-    lesson = lesson._replace(about=about, project=candidate.project, applies_to=candidate.applies_to)
-    source = "observed" if candidate.quotes else "tested"
-    written = app.editing.add_lesson(opened, lesson._replace(origin=origin, source=source, seen=seen))
+    lesson = lesson._replace(
+        about=about, project=candidate.project, applies_to=candidate.applies_to
+    )
+    if candidate.quotes:
+        source = "observed"
+    else:
+        source = "tested"
+    written = app.editing.add_lesson(
+        opened, lesson._replace(origin=origin, source=source, seen=seen)
+    )
     decide(opened, candidate, "kept", written.id)
     return written
 
 
-def keep_these(opened: Library, harvested: Harvest, names: Sequence[str], origin: str) -> list[Written]:
-    """Add the candidates of these ids, or (`all`) each that says what helps; what is stored by then is left out.
+def keep_these(
+    opened: Library, harvested: Harvest, names: Sequence[str], origin: str
+) -> list[Written]:
+    """Add the candidates of these ids, or (`all`) each that says what helps.
 
-    Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what helps.
+    What is stored by then is left out.
+
+    Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what
+    helps.
     """
-    opened.options.refuse_agents("keep what was harvested", "ai-lessons contribute harvest --keep ID")
-    by_id = {candidate.id: candidate for candidate in harvested.candidates}
+    opened.options.refuse_agents(
+        "keep what was harvested", "ai-lessons contribute harvest --keep ID"
+    )
+    by_id = {}
+    for candidate in harvested.candidates:
+        by_id[candidate.id] = candidate
     if unknown := [name for name in names if name not in {*by_id, "all"}]:
         raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = [by_id[name] for name in names if name != "all"]
+    chosen = []
+    for name in names:
+        if name != "all":
+            chosen.append(by_id[name])
     if "all" in names:
-        chosen = [candidate for candidate in harvested.candidates if candidate.do]  # all of them are sure
+        # all of them are sure
+        chosen = []
+        for candidate in harvested.candidates:
+            if candidate.do:
+                chosen.append(candidate)
     return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
 
 
@@ -601,8 +826,13 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
     by_id = {candidate.id: candidate for candidate in harvested.candidates if candidate.quotes}
     if unknown := [name for name in names if name not in {*by_id, "all"}]:
         raise NotFound("statement", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = [x for x in by_id.values() if x.id in names or ("all" in names and x.sure and x.sessions > 1)]
-    waiting = {proposal.title for proposal in app.review.pending_rules(opened)}
+    chosen = []
+    for x in by_id.values():
+        if x.id in names or ("all" in names and x.sure and x.sessions > 1):
+            chosen.append(x)
+    waiting = set()
+    for proposal in app.review.pending_rules(opened):
+        waiting.add(proposal.title)
     made = []
     for candidate in chosen:
         if candidate.title in waiting:
@@ -610,7 +840,9 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
         _, _, quotes = draft(candidate).partition("\n\n")
         about = app.anchors.of_session(opened.primary, candidate.edited, (), candidate.project)
         why = f"{candidate.because}, last on {candidate.quotes[0].at[:10]}; drafted from transcripts: give it a title"
-        rule = RuleDraft(candidate.title, why, quotes, project=candidate.project, about=about or None)
+        rule = RuleDraft(
+            candidate.title, why, quotes, project=candidate.project, about=about or None
+        )
         made.append(app.proposals.suggest_rule(opened, rule))
     return made
 
@@ -623,7 +855,9 @@ def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str 
     if entry_id:
         memory.taught[entry_id] = sorted({place.session for place in candidate.evidence})
     memory.save()
-    git_files.write_json(folder / NEXT_STEP, [row for row in _next(folder) if row[0] != candidate.id])
+    git_files.write_json(
+        folder / NEXT_STEP, [row for row in _next(folder) if row[0] != candidate.id]
+    )
 
 
 def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
@@ -632,9 +866,15 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     shape = model_transcripts.shape(output)
     calls = commands.called(command, cwd)
     general = (row for row in _next(state_dir / FOLDER) if commands.is_general(row[4]))
-    names = [GLOBAL_PROJECT, *git_files.names_of(Path(cwd)), Path(cwd).name] if cwd else [GLOBAL_PROJECT]
+    if cwd:
+        names = [GLOBAL_PROJECT, *git_files.names_of(Path(cwd)), Path(cwd).name]
+    else:
+        names = [GLOBAL_PROJECT]
     here = (row for row in general if any(git_files.same_name(row[1], name) for name in names))
-    rows = [row for row in here if commands.fits(commands.named_forms(row[2]), calls)]
+    rows = []
+    for row in here:
+        if commands.fits(commands.named_forms(row[2]), calls):
+            rows.append(row)
     shapes = [tuple(map(model_transcripts.shape, row[3].split("\n"))) for row in rows]
     weights = model_transcripts.rarity([line for lines in shapes for line in lines])
     near = (
@@ -644,20 +884,33 @@ def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     much, sessions, then = max(near, default=(0.0, 0, ""))
     if model_transcripts.chance(much) < model_transcripts.BAR:
         return ""
-    return f"after this failure ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
+    return (
+        f"after this failure ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
+    )
 
 
 def draft(candidate: HarvestedLesson) -> str:
-    """A candidate as the text that a person edits: title, pattern, what happened, or what was said."""
+    """A candidate as the text that a person edits.
+
+    Title, pattern, what happened, or what was said.
+    """
     if candidate.quotes:
-        rows = (f"> {quote.text}\n> ({quote.at[:10]}, session {quote.session})" for quote in candidate.quotes)
+        rows = (
+            f"> {quote.text}\n> ({quote.at[:10]}, session {quote.session})"
+            for quote in candidate.quotes
+        )
         return f"# {candidate.title}\n\n" + "\n\n".join(rows) + "\n"
-    pattern = f"WHEN {candidate.when}\n-> DO {candidate.do or _UNKNOWN}\n-> BECAUSE {candidate.because}"
+    pattern = (
+        f"WHEN {candidate.when}\n-> DO {candidate.do or _UNKNOWN}\n-> BECAUSE {candidate.because}"
+    )
     return f"# {candidate.title}\n\n{pattern}\n\n{candidate.content}"
 
 
 def drafted(text: str) -> LessonDraft | None:
-    """The lesson that an edited draft says; None: it is empty. Raises UsageError: a part is missing."""
+    """The lesson that an edited draft says; None: it is empty.
+
+    Raises UsageError: a part is missing.
+    """
     if not text.strip():
         return None
     match = _DRAFT.match(text)
@@ -668,7 +921,10 @@ def drafted(text: str) -> LessonDraft | None:
         return LessonDraft(title, body)
     pattern = lessons.parse(" ".join(match["pattern"].split()))
     if _UNKNOWN in {pattern.when, pattern.action, pattern.because}:
-        raise UsageError("the draft does not say yet what to do", hint=f"write it in the place of {_UNKNOWN} after DO")
+        raise UsageError(
+            "the draft does not say yet what to do",
+            hint=f"write it in the place of {_UNKNOWN} after DO",
+        )
     do, dont = (None, pattern.action) if pattern.negative else (pattern.action, None)
     return LessonDraft(title, body, when=pattern.when, do=do, dont=dont, because=pattern.because)
 
@@ -682,27 +938,37 @@ def transcripts(
         if not place.exists():
             hint = "without a folder those of this user's agents are read"
             raise NotFound("folder of transcripts", folder, hint=hint)
-        globs = [(place, pattern) for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db")]
+        globs = []
+        for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db"):
+            globs.append((place, pattern))
         if place.is_file():
             file = git_files.kept(place)
             globs = [(file.parent, escape(file.name))]
     else:
         globs = agent_hosts.transcripts(where)
     files = git_files.transcripts(globs)
-    return [(file, status) for file, status in files if since is None or status.st_mtime >= since.timestamp()]
+    return [
+        (file, status)
+        for file, status in files
+        if since is None or status.st_mtime >= since.timestamp()
+    ]
 
 
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
-    root = git_files.beginning(file.parents[1] / ".project_root").strip()  # most hosts say it in the records
+    # most hosts say it in the records
+    root = git_files.beginning(file.parents[1] / ".project_root").strip()
     yield from _sessions(transcript_files.records(file), Transcript(file.stem, root, str(file)))
 
 
 def _sessions(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:
     root, file = now.cwd, now.file
     for line, record in records:
-        session = record.get("session") if isinstance(record, dict) else None
-        if isinstance(session, str) and session != now.session:  # a file may hold many sessions
+        session = None
+        if isinstance(record, dict):
+            session = record.get("session")
+        if isinstance(session, str) and session != now.session:
+            # a file may hold many sessions
             yield now.closed()
             now = Transcript(session, root, file)
         now.take(line, record)
@@ -721,7 +987,10 @@ def _masked(command: Happened) -> Happened:
 
 def project_of(cwd: str) -> str:
     """The name of the project in which an agent worked; empty where it can be none."""
-    names = git_files.names_of(Path(cwd)) if os.path.isdir(cwd) else []
+    if os.path.isdir(cwd):
+        names = git_files.names_of(Path(cwd))
+    else:
+        names = []
     for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
         with suppress(AiLessonsError):
             check_path(name)
@@ -730,13 +999,18 @@ def project_of(cwd: str) -> str:
 
 
 Next = tuple[str, str, str, str, str, int]
-"""What hooks may tell: a candidate's id, project and WHEN, lines of the failure, what worked then, and how often."""
+"""What hooks may tell.
+
+A candidate's id, project and WHEN, lines of the failure, what worked then, and how often.
+"""
 
 
 def _next(folder: Path) -> list[Next]:
     rows = git_files.read_json(folder / NEXT_STEP)
     # a row of an earlier version has no project
-    return [(a, b, c, d, e, n) for a, b, c, d, e, *n_ in rows for n in n_] if isinstance(rows, list) else []
+    if isinstance(rows, list):
+        return [(a, b, c, d, e, n) for a, b, c, d, e, *n_ in rows for n in n_]
+    return []
 
 
 class Moment(NamedTuple):
@@ -750,7 +1024,10 @@ class Moment(NamedTuple):
 
 
 class TranscriptContents(NamedTuple):
-    """What a transcript held: records of a form that is known or not, commands and statements, without secrets."""
+    """What a transcript held.
+
+    Records of a form that is known or not, commands and statements, without secrets.
+    """
 
     read: int
     unread: int
@@ -759,7 +1036,9 @@ class TranscriptContents(NamedTuple):
     moments: list[Moment]
 
 
-def _contents(played: Iterable[Transcript], project: str = "", code: Path | None = None) -> TranscriptContents:
+def _contents(
+    played: Iterable[Transcript], project: str = "", code: Path | None = None
+) -> TranscriptContents:
     """What these sessions hold, of the project in the folder `code` or, without one, of the one that each worked in."""
     name_of = cache(project_of)
     seen = TranscriptContents(0, 0, [], [], [])
@@ -770,14 +1049,15 @@ def _contents(played: Iterable[Transcript], project: str = "", code: Path | None
         events = commands.happened(session.steps, session.session, name, session.host, session.file)
         seen.happened.extend(map(_masked, events))
         speaks = any(step.sort == "said" for step in session.steps)
-        people = (
-            app_quotes.people_at(code or Path(session.first_cwd)) if speaks and (code or session.first_cwd) else None
-        )
+        people = None
+        if speaks and (code or session.first_cwd):
+            people = app_quotes.people_at(code or Path(session.first_cwd))
         seen.stated.extend(app_quotes.statements_of(session, name, people))
         for step in session.steps:
             if step.sort == "edit" or (step.sort == "said" and lessons.stated(step.text)):
                 text = step.text.removeprefix(f"{session.first_cwd}/")
-                text = text if step.sort == "edit" else " ".join(terms.asked_for(app_quotes.quoted(step.text, people)))
+                if step.sort != "edit":
+                    text = " ".join(terms.asked_for(app_quotes.quoted(step.text, people)))
                 seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
         seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
     return seen
@@ -786,14 +1066,20 @@ def _contents(played: Iterable[Transcript], project: str = "", code: Path | None
 def _remembered(row: list[Any]) -> Happened:
     words, folder, failed, output, ways, done, session, project, place, at, host, edits = row
     where = session, project, place, at, host, tuple(edits)
-    return Happened(tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), done, *where)
+    return Happened(
+        tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), done, *where
+    )
 
 
-_FAULTY = 3  # Values that are remembered of a transcript that is too large: the last says so
+# Values that are remembered of a transcript that is too large: the last says so
+_FAULTY = 3
 
 
 class _Memory:
-    """What was seen in transcripts, by file; what was decided about candidates; and which sessions taught entries."""
+    """What was seen in transcripts, by file; what was decided about candidates.
+
+    And which sessions taught entries.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -802,7 +1088,10 @@ class _Memory:
         self.taught: dict[str, list[str]] = {}
         if stored := git_files.read_json(folder / FILE):
             self.decided, self.taught = stored["decided"], stored.get("taught", {})
-            self._files = stored["files"] if stored["reader"] == READER else {}
+            if stored["reader"] == READER:
+                self._files = stored["files"]
+            else:
+                self._files = {}
 
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
         """What a file holds; it is read again only if it has changed."""
@@ -810,9 +1099,13 @@ class _Memory:
             if len(self._files[str(file)]) == _FAULTY:
                 raise StorageFailed(self._files[str(file)][-1])
             read, unread, events, stated, moments = self._files[str(file)][2:]
-            rows = [Statement._make(row) for row in stated]
+            rows = []
+            for row in stated:
+                rows.append(Statement._make(row))
             rows = [row._replace(files=tuple(row.files), before=tuple(row.before)) for row in rows]
-            return TranscriptContents(read, unread, [*map(_remembered, events)], rows, [*map(Moment._make, moments)])
+            return TranscriptContents(
+                read, unread, [*map(_remembered, events)], rows, [*map(Moment._make, moments)]
+            )
         try:
             seen = _contents(sessions(file))
         except transcript_files.TranscriptTooLarge as error:
@@ -830,6 +1123,9 @@ class _Memory:
         """Put it on the disk, whole or not at all, for this user's eyes only."""
         with translated(str(self._folder), writing=True):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files = {file: seen for file, seen in self._files.items() if os.path.exists(file)}
+        files = {}
+        for file, seen in self._files.items():
+            if os.path.exists(file):
+                files[file] = seen
         data = {"reader": READER, "decided": self.decided, "taught": self.taught, "files": files}
         git_files.write_json(self._folder / FILE, data)

@@ -20,19 +20,41 @@ from ai_lessons.app.trust import is_url, known_sources, source_mark
 from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UnsupportedRepository
+from ai_lessons.errors import (
+    AiLessonsError,
+    InvalidEntry,
+    NotFound,
+    Problem,
+    Refused,
+    UnsupportedRepository,
+)
 from ai_lessons.git import files, hooks, plumbing
 from ai_lessons.git.commit import ignored_entries, loose
 from ai_lessons.git.encodings import ATTRIBUTE
 from ai_lessons.git.store import AUTOCOMMIT, Change, Store
 from ai_lessons.git.worktree import branch_name, locate, walk
 from ai_lessons.learning.selection import Effect, measured
-from ai_lessons.learning.statistics import DEFINITIONS, RESET, SCRIPT_FAILED, SCRIPT_OK, Event, ParameterState
+from ai_lessons.learning.statistics import (
+    DEFINITIONS,
+    RESET,
+    SCRIPT_FAILED,
+    SCRIPT_OK,
+    Event,
+    ParameterState,
+)
 from ai_lessons.model import checks, expression, frontmatter, layout, markdown
 from ai_lessons.model.check_forms import checks_of, text_checks
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.model.entries import Entry, EntrySummary, Filter, Kind, Relation, handle, json_fields
+from ai_lessons.model.entries import (
+    Entry,
+    EntrySummary,
+    Filter,
+    Kind,
+    Relation,
+    handle,
+    json_fields,
+)
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.links import clusters
@@ -48,7 +70,8 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import PendingCommit
     from ai_lessons.model import Where
 
-    Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
+    # State (ok, warning or error), what was found, and what mends it; see `Check`
+    Finding = tuple[str, str, str]
 
 
 class Report(NamedTuple):
@@ -64,7 +87,10 @@ class Report(NamedTuple):
 
 
 class Check(NamedTuple):
-    """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
+    """One line of `doctor`: `state` is ok, warning or error.
+
+    `remedy` the command or action that mends it.
+    """
 
     name: str
     state: str
@@ -73,10 +99,13 @@ class Check(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet.
+    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins.
 
-    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that approved it; None: no
-    rule in force came by a merge. `kept`: the rules that checks saw, the least followed first.
+    `ablation` None: not known yet.
+
+    `approval_lead_time`: median seconds from the last commit of a proposal to the merge that
+    approved it; None: no rule in force came by a merge. `kept`: the rules that checks saw, the
+    least followed first.
     """
 
     entries: Mapping[str, int]
@@ -107,8 +136,8 @@ class Stats(NamedTuple):
 class Outdated(NamedTuple):
     """An entry to look at again.
 
-    `reason`: not_followed, never_broken, quoted, about, review_by, asked, applies_to, repeats, source, failing, or
-    never_helpful.
+    `reason`: not_followed, never_broken, quoted, about, review_by, asked, applies_to, repeats,
+    source, failing, or never_helpful.
     """
 
     entry: EntrySummary
@@ -116,8 +145,12 @@ class Outdated(NamedTuple):
     detail: str
 
 
-def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
-    """Every problem of every file, or of those named and below the folders named; `fix` mends what is safe to.
+def validate(
+    library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False
+) -> Report:
+    """Every problem of every file, or of those named and below the folders named.
+
+    `fix` mends what is safe to.
 
     `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
     """
@@ -126,7 +159,8 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
         repo.refuse_other_formats()
     places = [_inside(repo, path) for path in paths]
     report = _report(repo, places)
-    if not places:  # a commit that git would not have written cannot approve a rule: name it
+    if not places:
+        # a commit that git would not have written cannot approve a rule: name it
         notes: list[str] = []
         try:
             commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
@@ -135,25 +169,42 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
             odd += hidden
         except UnsupportedRepository as error:
             odd = [Problem("approval branch", error.message)]
-        report = report._replace(problems=(*report.problems, *odd), notes=(*report.notes, *notes, *loose(repo.store)))
+        report = report._replace(
+            problems=(*report.problems, *odd), notes=(*report.notes, *notes, *loose(repo.store))
+        )
     changes, fixed = _mends(repo, places) if fix else ([], [])
     if changes:
         repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
         report = _report(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
     if content:
-        asked = ((repo.file_of(outdated.entry), outdated.detail) for outdated in _Review(repo).everything())
-        old = (Problem(path, f"to be reviewed: {reason}") for path, reason in asked if _concerns(path, places))
+        asked = (
+            (repo.file_of(outdated.entry), outdated.detail)
+            for outdated in _Review(repo).everything()
+        )
+        old = (
+            Problem(path, f"to be reviewed: {reason}")
+            for path, reason in asked
+            if _concerns(path, places)
+        )
         return report._replace(problems=(*report.problems, *old))
     return report
 
 
 def _inside(repo: RepositorySession, path: str) -> str:
-    """A path of the caller's, or one relative to the repository, as the latter; empty for the repository itself."""
+    """A path of the caller's, or one relative to the repository, as the latter.
+
+    Empty for the repository itself.
+    """
     root = repo.store.root
     if (repo.options.cwd / path).resolve() == root or path == ".":
         return ""
     for inside in (repo.inside(path), path.rstrip("/")):
-        if inside and not inside.startswith("/") and ".." not in inside.split("/") and repo.store.exists(inside):
+        if (
+            inside
+            and not inside.startswith("/")
+            and ".." not in inside.split("/")
+            and repo.store.exists(inside)
+        ):
             return inside
     raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
 
@@ -164,10 +215,14 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     read = list(_read(store, skipped))
     entries = [entry for _, entry, _ in read if entry]
     problems = [problem for _, _, of_file in read for problem in of_file]
-    problems += (Problem(path, why or "cannot be read") for path, _, why in (row.partition(": ") for row in skipped))
+    problems += (
+        Problem(path, why or "cannot be read")
+        for path, _, why in (row.partition(": ") for row in skipped)
+    )
     for entry in entries:
         faults, file = checks.check_entry(entry), entry.side_path or entry.path
-        if faults and store.exists(file):  # the text is read again, for the lines, only where something is wrong
+        if faults and store.exists(file):
+            # the text is read again, for the lines, only where something is wrong
             faults = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
         problems += faults
     problems += checks.check_together(entries)
@@ -176,17 +231,30 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     problems += _of_attributes(store, [path for path, _, _ in read])
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    rules = (entry for entry in entries if entry.kind is Kind.RULE and _concerns(entry.path, places))
-    unproven = [rule.path for rule in rules if not all(map(runs, text_checks(checks_of(rule.fields))))]
-    notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"] if unproven else []
+    rules = (
+        entry for entry in entries if entry.kind is Kind.RULE and _concerns(entry.path, places)
+    )
+    unproven = []
+    for rule in rules:
+        if not all(map(runs, text_checks(checks_of(rule.fields)))):
+            unproven.append(rule.path)
+    if unproven:
+        notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"]
+    else:
+        notes = []
     notes += _unreasoned([entry for entry in entries if _concerns(entry.path, places)])
-    return Report(tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes))
+    return Report(
+        tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes)
+    )
 
 
 def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:
     """Names the rules that came in without a reason, which nobody stated since."""
     rules = (entry for entry in entries if entry.kind is Kind.RULE and "rationale" in entry.fields)
-    paths = [rule.path for rule in rules if not rule.rationale]
+    paths = []
+    for rule in rules:
+        if not rule.rationale:
+            paths.append(rule.path)
     if paths:
         yield f"no reason is stated (rationale): {first_of(paths, 3)}"
 
@@ -194,10 +262,14 @@ def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:
 def _of_attributes(store: Store, paths: Sequence[str]) -> Iterator[Problem]:
     """Attributes by which plain git writes or stores other bytes of entries than we do."""
     named = dict[str, list[str]]()
-    for path, attributes in plumbing.attributes_of(store.worktree, paths, ATTRIBUTE, "ident").items():
+    for path, attributes in plumbing.attributes_of(
+        store.worktree, paths, ATTRIBUTE, "ident"
+    ).items():
         encoding = attributes.get(ATTRIBUTE, "UTF-8")
         if encoding not in {"set", "unset", "UTF-8"} and not codec_of(encoding):
-            yield Problem(path, f"git writes it in {one_line(encoding)}, which is no encoding that we read")
+            yield Problem(
+                path, f"git writes it in {one_line(encoding)}, which is no encoding that we read"
+            )
         for name, value in attributes.items():
             if value not in {"unset", "UTF-8"}:
                 named.setdefault(name if value == "set" else f"{name}={value}", []).append(path)
@@ -218,15 +290,20 @@ def _of_settings(store: Store) -> Iterator[Problem]:
             dimensions_of(name)
     except InvalidEntry as error:
         yield from error.problems
-    except NotFound as error:  # no such model
-        line = next((n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0)
+    except NotFound as error:
+        # no such model
+        line = next(
+            (n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0
+        )
         yield Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)
     except AiLessonsError as error:
         yield Problem(layout.CONFIG_PATH, error.message)
 
 
 def _concerns(path: str, places: Sequence[str]) -> bool:
-    return not places or any(not place or path == place or path.startswith(place + "/") for place in places)
+    return not places or any(
+        not place or path == place or path.startswith(place + "/") for place in places
+    )
 
 
 def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
@@ -237,13 +314,21 @@ def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None,
             entry = read_entry(path, data, side)
             yield path, entry, secrets.problems(entry.fields, texts_of(path, data, side))
         except InvalidEntry as error:
-            yield path, None, [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
+            yield (
+                path,
+                None,
+                [p if p.path else Problem(path, p.message, p.line) for p in error.problems],
+            )
         except AiLessonsError as error:
             yield path, None, [Problem(path, error.message)]
 
 
 def _entries(store: Store) -> list[Entry]:
-    return [entry for _, entry, _ in _read(store, []) if entry]
+    entries: list[Entry] = []
+    for _, entry, _ in _read(store, []):
+        if entry:
+            entries.append(entry)
+    return entries
 
 
 def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
@@ -263,19 +348,27 @@ def _mends(repo: RepositorySession, places: Sequence[str]) -> tuple[list[Change]
         if not _concerns(entry.path, places) or entry.kind is Kind.RULE:
             continue
         for fix in checks.fixes(entry):
-            moved = [] if fix.path in taken else _move(repo, entry, fix.path)
-            with suppress(InvalidEntry):  # it would bring a secret into git, which the report names
+            if fix.path in taken:
+                moved = []
+            else:
+                moved = _move(repo, entry, fix.path)
+            with suppress(InvalidEntry):
+                # it would bring a secret into git, which the report names
                 repo.refuse_secrets(moved)
                 changes += moved
                 taken.update([fix.path] if moved else [])
-                lines += [f"{entry.path} -> {fix.path}"] if moved else []
+                if moved:
+                    lines += [f"{entry.path} -> {fix.path}"]
     return changes, lines
 
 
 def _move(repo: RepositorySession, entry: Entry, target: str) -> list[Change]:
     """The changes that move an entry's files; none if the place is taken."""
     store = repo.store
-    pairs = [(entry.path, target)] if store.exists(entry.path) else []
+    if store.exists(entry.path):
+        pairs = [(entry.path, target)]
+    else:
+        pairs = []
     if entry.side_path:
         pairs.append((entry.side_path, layout.side_of(target)))
     if any(store.exists(new) for _, new in pairs):
@@ -294,17 +387,32 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     Raises NotFound: nothing there to adopt.
     """
     repo = library.primary
-    places = [_inside(repo, path) for path in paths]
+    places = []
+    for path in paths:
+        places.append(_inside(repo, path))
     plain, changes = list[Entry](), list[Change]()
     for entry in _entries(repo.store):
-        if entry.derived and entry.kind is not Kind.RULE and not entry.faults and _concerns(entry.path, places):
-            with suppress(InvalidEntry):  # frontmatter that cannot be changed stays; the id follows from the path
+        if (
+            entry.derived
+            and entry.kind is not Kind.RULE
+            and not entry.faults
+            and _concerns(entry.path, places)
+        ):
+            with suppress(InvalidEntry):
+                # frontmatter that cannot be changed stays; the id follows from the path
                 if written := _identity(repo, entry):
                     changes += written
                     plain.append(entry)
     if not changes:
-        raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
-    what = plain[0].path if len(plain) == 1 else f"{len(plain)} files"
+        raise NotFound(
+            "plain file to adopt at",
+            ", ".join(paths) or ".",
+            hint="everything there states its id already",
+        )
+    if len(plain) == 1:
+        what = plain[0].path
+    else:
+        what = f"{len(plain)} files"
     return repo.written([e.id for e in plain], repo.write(f"Adopt {what}", changes))
 
 
@@ -312,21 +420,30 @@ def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
     fields: dict[str, Any] = frontmatter.identity(entry)
     is_script = entry.kind is Kind.SCRIPT
     if is_script and entry.side_path is None:
-        text = markdown.render(fields, frontmatter.body_of(frontmatter.description(entry.code.encode())))
+        text = markdown.render(
+            fields, frontmatter.body_of(frontmatter.description(entry.code.encode()))
+        )
         return [Change(layout.side_of(entry.path), text.encode(), expect=None)]
     if not is_script and not layout.is_markdown(entry.path):
         return []
     target = entry.side_path or entry.path
     old = repo.store.read(target)
-    return [Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))]
+    return [
+        Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))
+    ]
 
 
-REST = timedelta(days=180)  # How long what was looked at is not asked about again
-FAILURES = 3  # A script whose last runs, so many, all failed is asked about
+# How long what was looked at is not asked about again
+REST = timedelta(days=180)
+# A script whose last runs, so many, all failed is asked about
+FAILURES = 3
 
 
 def review(library: Library) -> tuple[Outdated, ...]:
-    """Active entries that may have gone stale, once for each reason: see `_Review.everything`, and `editing.keep`."""
+    """Active entries that may have gone stale, once for each reason.
+
+    See `_Review.everything`, and `editing.keep`.
+    """
     return tuple(_Review(library.primary).everything())
 
 
@@ -338,7 +455,10 @@ class _Review:
         self._today: date = repo.options.now().astimezone(UTC).date()
 
     def everything(self) -> Iterator[Outdated]:
-        """Entries with what there is to say of them: not followed, whose code changed most, then the oldest first."""
+        """Entries with what there is to say of them.
+
+        Not followed, whose code changed most, then the oldest first.
+        """
         catalog = self._repo.current()
         self._tallies = self._repo.usages.tallies()
         self._cache = self._repo.usages.cache
@@ -348,18 +468,25 @@ class _Review:
         self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
         self._code = anchors.code_around(self._repo)
         summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
-        drafts = [
-            x.id for x in summaries.values() if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed
-        ]
-        texts = ((entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items())
+        drafts = []
+        for x in summaries.values():
+            if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed:
+                drafts.append(x.id)
+        texts = (
+            (entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items()
+        )
         self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
-        self._kept = self._repo.usages.kept(rule for rule in summaries.values() if rule.kind is Kind.RULE)
+        self._kept = self._repo.usages.kept(
+            rule for rule in summaries.values() if rule.kind is Kind.RULE
+        )
         not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
         not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
         first = [*not_followed, *self._speaking]
         for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
             findings = list(self._findings(summary))
-            if findings and (summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None):
+            if findings and (
+                summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None
+            ):
                 yield from findings
 
     def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
@@ -383,32 +510,56 @@ class _Review:
                 yield Outdated(summary, "never_broken", kept.line)
         tally = self._tallies.get(summary.id)
         if quote := self._quotes.get(summary.id):
-            yield Outdated(summary, "quoted", f'an agent wrote it from what a person said: "{one_line(quote, 160)}"')
-        for fault in self._code.unmatched(summary.applies_to, summary.project) if self._code else ():
+            yield Outdated(
+                summary,
+                "quoted",
+                f'an agent wrote it from what a person said: "{one_line(quote, 160)}"',
+            )
+        for fault in (
+            self._code.unmatched(summary.applies_to, summary.project) if self._code else ()
+        ):
             yield Outdated(summary, "applies_to", fault)
         if summary.id in self._repeated:
             yield Outdated(summary, "repeats", self._repeated[summary.id])
         # A lesson that was shown so often and never helped is asked about
         if summary.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
-            yield Outdated(summary, "never_helpful", f"it was shown {tally.injected} times and never helped")
+            yield Outdated(
+                summary, "never_helpful", f"it was shown {tally.injected} times and never helped"
+            )
         if summary.handle in self._gone:
             doc = self._gone[summary.handle]
-            what = "its source is gone" if doc.reason == GONE else "its source has changed"
+            if doc.reason == GONE:
+                what = "its source is gone"
+            else:
+                what = "its source has changed"
             yield Outdated(summary, "source", f"{what}: {doc.path}")
-        if summary.kind is Kind.SCRIPT and self._cache and tally and tally.script_failed >= FAILURES:
-            runs = [word for _, word in self._cache.history(summary.id) if word in {SCRIPT_OK, SCRIPT_FAILED}]
+        if (
+            summary.kind is Kind.SCRIPT
+            and self._cache
+            and tally
+            and tally.script_failed >= FAILURES
+        ):
+            runs = []
+            for _, word in self._cache.history(summary.id):
+                if word in {SCRIPT_OK, SCRIPT_FAILED}:
+                    runs.append(word)
             if SCRIPT_OK not in runs[-FAILURES:]:
                 yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
 
 
-_QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")  # With what the text of a draft begins
-LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
+# With what the text of a draft begins
+_QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")
+# Bytes free below which the doctor warns: the index and a model take about half of it
+LOW_SPACE = 200 * 1024 * 1024
 
 
 def doctor(library: Library, agents: Where | None = None, event: bytes = b"") -> tuple[Check, ...]:
-    """The state of everything the tool stands on, each with what to do; a check that fails is a line of it.
+    """The state of everything the tool stands on, each with what to do.
 
-    `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked at.
+    A check that fails is a line of it.
+
+    `agents` and `event`: as `setup.hosts` takes them; without them hosts of agents are not looked
+    at.
     """
     repo, results = library.primary, list[Check]()
     checks = {**CHECKS}
@@ -423,37 +574,58 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
 
 
 def status(library: Library) -> tuple[Check, ...]:
-    """What waits in this repository: for a commit, a decision, a look or others; each with what to do."""
+    """What waits in this repository: for a commit, a decision, a look or others.
+
+    Each with what to do.
+    """
     repo = library.primary
     entries = sum(repo.current().sizes().entries.values())
     waiting, changed = len(app.review.pending_rules(library)), len(anchors.outdated(repo))
     away = anchors.elsewhere(repo)
-    not_here = f"; not compared, because the code of {', '.join(away)} is not here" if away else ""
+    if away:
+        not_here = f"; not compared, because the code of {', '.join(away)} is not here"
+    else:
+        not_here = ""
     state, where, remedy = _repository(repo)
     return (
         Check("repository", state, f"{where}, entries: {entries:,}", remedy),
         Check("writes", *_pending(repo)),
-        _counted("proposals", waiting, f"wait{'s' * (waiting == 1)} for a person", "ai-lessons admin review-rules"),
-        _counted("stale", changed, f"speak{'s' * (changed == 1)} of code that changed{not_here}", "ai-lessons review"),
+        _counted(
+            "proposals",
+            waiting,
+            f"wait{'s' * (waiting == 1)} for a person",
+            "ai-lessons admin review-rules",
+        ),
+        _counted(
+            "stale",
+            changed,
+            f"speak{'s' * (changed == 1)} of code that changed{not_here}",
+            "ai-lessons review",
+        ),
         _conflicts(library),
         _shared(repo),
     )
 
 
 def _counted(name: str, number: int, what: str, remedy: str) -> Check:
-    return Check(name, "warning" if number else "ok", f"{number or 'none'} {what}", remedy if number else "")
+    return Check(
+        name, "warning" if number else "ok", f"{number or 'none'} {what}", remedy if number else ""
+    )
 
 
 def _conflicts(library: Library) -> Check:
     try:
         torn = len(app.sharing.conflicts(library).entries)
-    except AiLessonsError:  # nothing is shared, or not to be compared: the next line says so
+    except AiLessonsError:
+        # nothing is shared, or not to be compared: the next line says so
         torn = 0
     return _counted("conflicts", torn, "changed on both sides", "ai-lessons admin conflicts")
 
 
 def _shared(repo: RepositorySession) -> Check:
-    done = plumbing.run(repo.store.worktree, "rev-list", "--count", "--left-right", "@{upstream}...HEAD")
+    done = plumbing.run(
+        repo.store.worktree, "rev-list", "--count", "--left-right", "@{upstream}...HEAD"
+    )
     if done.code:
         return Check("shared", "ok", "not shared: this branch follows no remote branch")
     theirs, ours = done.text.split()
@@ -465,10 +637,17 @@ def _repository(repo: RepositorySession) -> Finding:
     head, where = repo.store.head(), str(repo.store.root)
     if head.ref is None and (repo.store.worktree.top / ".jj").is_dir():
         detail = f"{where}, of jj, which keeps HEAD detached: nothing is committed here"
-        return "warning", detail, "commit the files with jj, or keep entries in a repository of their own: admin init"
+        return (
+            "warning",
+            detail,
+            "commit the files with jj, or keep entries in a repository of their own: admin init",
+        )
     if head.ref is None:
         return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
-    commit = head.commit[:10] if head.commit else "no commit yet"
+    if head.commit:
+        commit = head.commit[:10]
+    else:
+        commit = "no commit yet"
     return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
 
 
@@ -485,25 +664,44 @@ def _pending(repo: RepositorySession) -> Finding:
         remedy = f"commit what `git status` lists, rm {repo.store.state_dir}/journal/*.damaged"
         return "warning", damage, f"the files are in place: {remedy}"
     if swept := len(taken_away(repo)):
-        return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
+        return (
+            "warning",
+            f"writes that were taken away before their commit: {swept}",
+            "ai-lessons admin recover --list",
+        )
     if waiting := repo.store.pending():
-        remedy = (
-            "ai-lessons admin save" if repo.store.head().ref else _repository(repo)[2]
-        )  # no commit without a branch
+        # no commit without a branch
+        if repo.store.head().ref:
+            remedy = "ai-lessons admin save"
+        else:
+            remedy = _repository(repo)[2]
         return "warning", f"writes that wait for a commit: {len(waiting)}", remedy
     if repo.store.protected:
-        return "ok", "the remote takes no pushes to this branch, so nothing is committed on it", "git switch -c BRANCH"
+        return (
+            "ok",
+            "the remote takes no pushes to this branch, so nothing is committed on it",
+            "git switch -c BRANCH",
+        )
     stated = repo.reading_config.autocommit
     if repo.store.commits(stated):
         return "ok", "every write is committed", ""
     if notes := repo.store.ignored([layout.CONFIG_PATH]):
         return "warning", notes[0], ""
-    ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
-    return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
+    if stated:
+        ignored = "; git.autocommit counts for nothing in a folder of a bigger repository"
+    else:
+        ignored = ""
+    return (
+        "ok",
+        f"commits are yours to make{ignored}",
+        f"git config {AUTOCOMMIT} true" if stated else "",
+    )
 
 
 class KeptFile(NamedTuple):
-    """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
+    """A file that was taken away before its commit.
+
+    `when` it was written is ISO 8601 in UTC; `text` is what it held.
 
     `id` and `handle` are empty where the file is no entry, or another one beside an entry.
     """
@@ -517,14 +715,22 @@ class KeptFile(NamedTuple):
 
 
 def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
-    """Jobs with files that are in no commit and were taken away, newest first; none of which the entry is here."""
+    """Jobs with files that are in no commit and were taken away, newest first.
+
+    None of which the entry is here.
+    """
     store, catalog = repo.store, repo.current()
     swept = (job for job in store.journal.kept() if not job.root)
     jobs = [(job, tuple(_kept(repo, job))) for job in (*swept, *store.journal.missing(store.root))]
     for job, paths in store.lost():
-        files = [file for file in _kept(repo, job) if file.path in paths]
+        files = []
+        for file in _kept(repo, job):
+            if file.path in paths:
+                files.append(file)
         moved = catalog.many(file.id for file in files)
-        if missing := tuple(file for file in files if file.id not in moved or moved[file.id].path == file.path):
+        if missing := tuple(
+            file for file in files if file.id not in moved or moved[file.id].path == file.path
+        ):
             jobs.append((job, missing))
     return sorted(jobs, key=lambda pair: pair[0].name, reverse=True)
 
@@ -539,14 +745,20 @@ def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
         except AiLessonsError:
             yield KeptFile(noted.path, "", "", job.subject, when, text)
         else:
-            yield KeptFile(noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text)
+            yield KeptFile(
+                noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text
+            )
 
 
 def _entries_check(repo: RepositorySession) -> Finding:
     catalog, remedy = repo.current(), "ai-lessons admin validate"
     total = sum(catalog.sizes().entries.values())
     if left_out := [*catalog.left_out(), *(row.partition(": ")[0] for row in repo.skipped)]:
-        return "error", f"{total} readable, {len(left_out)} left out: {first_of(left_out, 3)}", remedy
+        return (
+            "error",
+            f"{total} readable, {len(left_out)} left out: {first_of(left_out, 3)}",
+            remedy,
+        )
     if any(_of_attributes(repo.store, [path for path, _ in _files(repo.store, [])])):
         return "warning", f"{total} readable; attributes would change their text", remedy
     return "ok", f"{total} readable", ""
@@ -562,26 +774,45 @@ def _approval(repo: RepositorySession) -> Finding:
     if view.alarms:
         return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
     count = sum(verdict.in_force for verdict in view.verdicts.values())
-    ways = (
-        "ai-lessons admin approve-rule ID for each, or for a team that rebases: admin config set approval.require forge"
-    )
-    if view.lapsed:  # merges in other words, squashes and rebases counted in earlier editions
-        names = ", ".join(f"{handle(Kind.RULE, rule)} {path}" for rule, path in sorted(view.lapsed.items()))
-        return "warning", f"served by an earlier edition, and not approved as of today: {names}", ways
-    forges = {
-        change.evidence.by.email.casefold()
-        for verdict in view.verdicts.values()
-        for change in verdict.unapproved
-        if change.evidence.how == "squash" and change.evidence.by
-    }
+    ways = "ai-lessons admin approve-rule ID for each, or for a team that rebases: admin config set approval.require forge"
+    if view.lapsed:
+        # merges in other words, squashes and rebases counted in earlier editions
+        names = ", ".join(
+            f"{handle(Kind.RULE, rule)} {path}" for rule, path in sorted(view.lapsed.items())
+        )
+        return (
+            "warning",
+            f"served by an earlier edition, and not approved as of today: {names}",
+            ways,
+        )
+    forges = set()
+    for verdict in view.verdicts.values():
+        for change in verdict.unapproved:
+            if change.evidence.how == "squash" and change.evidence.by:
+                forges.add(change.evidence.by.email.casefold())
     if forges:
         line = ",".join(sorted({*forges, *view.policy.forges}))
         detail = f"looks squashed by a forge that is not known here: {', '.join(sorted(forges))}"
-        return "warning", detail, f"if you know it: ai-lessons admin config set approval.forges {line}"
-    if waiting := [handle(Kind.RULE, rule) for rule, verdict in sorted(view.verdicts.items()) if verdict.unapproved]:
+        return (
+            "warning",
+            detail,
+            f"if you know it: ai-lessons admin config set approval.forges {line}",
+        )
+    if waiting := [
+        handle(Kind.RULE, rule)
+        for rule, verdict in sorted(view.verdicts.items())
+        if verdict.unapproved
+    ]:
         return "warning", f"on {branch_name(view.ref)} without approval: {', '.join(waiting)}", ways
-    where = f" on {branch_name(view.ref)}" if view.ref.startswith("refs/remotes/") else ""
-    return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}{where}", ""
+    if view.ref.startswith("refs/remotes/"):
+        where = f" on {branch_name(view.ref)}"
+    else:
+        where = ""
+    return (
+        "ok",
+        f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}{where}",
+        "",
+    )
 
 
 def _hooks(repo: RepositorySession) -> Finding:
@@ -589,25 +820,39 @@ def _hooks(repo: RepositorySession) -> Finding:
     if repo.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)
-    return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
+    return (
+        ("warning" if missing else "ok"),
+        "; ".join(lines),
+        "ai-lessons admin hooks install" if missing else "",
+    )
 
 
 def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
-    targets = {
-        target.runs: (target.works, f"{host.name}, {target.place}: {target.answered}")
-        for host in setup.hosts(at, event)
-        for target in host.targets
-        if target.runs
-    }
+    targets = {}
+    for host in setup.hosts(at, event):
+        for target in host.targets:
+            if target.runs:
+                targets[target.runs] = (
+                    target.works,
+                    f"{host.name}, {target.place}: {target.answered}",
+                )
     if broken := [answer for works, answer in targets.values() if not works]:
         return "warning", "; ".join(broken), "ai-lessons admin hosts --install"
-    return "ok", "; ".join(answer for _, answer in targets.values()) or "no agent host is connected", ""
+    return (
+        "ok",
+        "; ".join(answer for _, answer in targets.values()) or "no agent host is connected",
+        "",
+    )
 
 
 def _catalog(repo: RepositorySession) -> Finding:
     catalog, folder = repo.current(), repo.store.state_dir
     if catalog.in_memory:
-        return "warning", f"{folder} cannot be written: rebuilt by every command", f"chmod -R u+w {folder}"
+        return (
+            "warning",
+            f"{folder} cannot be written: rebuilt by every command",
+            f"chmod -R u+w {folder}",
+        )
     return "ok", "up to date", ""
 
 
@@ -619,7 +864,11 @@ def _index(repo: RepositorySession) -> Finding:
     if note:
         return "warning", f"{note}; {detail}", "AI_LESSONS_INDEX_DIR names a folder on a local disk"
     if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
-        return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
+        return (
+            "warning",
+            f"{detail}; the next search adds what is missing",
+            "ai-lessons admin reindex",
+        )
     return "ok", detail, ""
 
 
@@ -631,19 +880,36 @@ def _model(repo: RepositorySession) -> Finding:
 
     location = model_files.find(repo.options.cache_dir, repo.options.model_dir)
     if location is None:
-        return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
+        return (
+            "warning",
+            "not on this machine: search works on text alone",
+            "ai-lessons admin model pull",
+        )
     # 500 entries tell which languages a library has
-    summaries = repo.catalog.select(Filter(limit=500)) if repo.reading_config.model == DEFAULT_MODEL else []
-    if 2 * sum(is_english(f"{summary.title}\n{summary.snippet}") for summary in summaries) < len(summaries):
+    if repo.reading_config.model == DEFAULT_MODEL:
+        summaries = repo.catalog.select(Filter(limit=500))
+    else:
+        summaries = []
+    if 2 * sum(is_english(f"{summary.title}\n{summary.snippet}") for summary in summaries) < len(
+        summaries
+    ):
         setting = f"ai-lessons admin config set search.model {MULTILINGUAL}"
-        return "warning", f"{DEFAULT_MODEL} reads English, and most texts here are in other languages", setting
+        return (
+            "warning",
+            f"{DEFAULT_MODEL} reads English, and most texts here are in other languages",
+            setting,
+        )
     return "ok", f"{location.path} ({location.source})", ""
 
 
 def _disk(repo: RepositorySession) -> Finding:
     free = shutil.disk_usage(repo.store.root).free
     if free < LOW_SPACE:
-        return "warning", f"{free / 1e9:.1f} GB free", "make room: writes, index and model need space"
+        return (
+            "warning",
+            f"{free / 1e9:.1f} GB free",
+            "make room: writes, index and model need space",
+        )
     if not os.access(repo.store.root, os.W_OK):
         return "error", f"{repo.store.root} is read-only", ""
     return "ok", f"{free / 1e9:.1f} GB free", ""
@@ -652,9 +918,17 @@ def _disk(repo: RepositorySession) -> Finding:
 def _files_check(repo: RepositorySession) -> Finding:
     problems = loose(repo.store)
     saved = any(problem.startswith("in no commit") for problem in problems)
-    remedy = f"{'ai-lessons admin save --edits; ' if saved else ''}move or remove what is no entry" if problems else ""
+    if problems:
+        remedy = (
+            f"{'ai-lessons admin save --edits; ' if saved else ''}move or remove what is no entry"
+        )
+    else:
+        remedy = ""
     if hidden := ignored_entries(repo.store):
-        problems += [f"entries that git ignores: {len(hidden):,}; {note}" for note in repo.store.ignored(hidden[:1])]
+        problems += [
+            f"entries that git ignores: {len(hidden):,}; {note}"
+            for note in repo.store.ignored(hidden[:1])
+        ]
     if problems:
         return "warning", "; ".join(problems), remedy
     return "ok", "every file is an entry, and in a commit", ""
@@ -677,11 +951,32 @@ def stats(library: Library) -> Stats:
     status = repo.index.status()
     most, least = repo.usages.judged()
     cache = repo.usages.cache
-    pairs = [(edge.source, edge.target) for edge in repo.catalog.edges() if edge.relation == Relation.RELATED_TO]
+    pairs = []
+    for edge in repo.catalog.edges():
+        if edge.relation == Relation.RELATED_TO:
+            pairs.append((edge.source, edge.target))
     summaries = repo.catalog.many({end for pair in pairs for end in pair})
     recent = plumbing.run(
-        repo.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=repo.store.root
+        repo.store.worktree,
+        "rev-list",
+        "--count",
+        "--since=30.days",
+        "HEAD",
+        "--",
+        ".",
+        cwd=repo.store.root,
     )
+    if recent.code:
+        commits_30_days = 0
+    else:
+        commits_30_days = int(recent.text)
+    if cache:
+        damaged_events = cache.damaged()
+    else:
+        damaged_events = 0
+    ablation = None
+    if cache:
+        ablation = measured(cache.in_sessions())
     return Stats(
         **sizes._asdict(),
         catalog_bytes=sum(file.stat().st_size for file in state.glob("catalog.sqlite*")),
@@ -690,12 +985,15 @@ def stats(library: Library) -> Stats:
         vectors=status.vectors,
         pending=len(repo.store.pending()),
         taken_away=len(taken_away(repo)),
-        commits_30_days=0 if recent.code else int(recent.text),
+        commits_30_days=commits_30_days,
         most_useful=most,
         least_useful=least,
-        damaged_events=cache.damaged() if cache else 0,
-        ablation=measured(cache.in_sessions()) if cache else None,
-        clusters=tuple(len(cluster) for cluster in clusters(pair for pair in pairs if {*pair} <= summaries.keys())),
+        damaged_events=damaged_events,
+        ablation=ablation,
+        clusters=tuple(
+            len(cluster)
+            for cluster in clusters(pair for pair in pairs if {*pair} <= summaries.keys())
+        ),
         approval_lead_time=_lead_time(repo),
         kept=_kept_rules(repo),
     )
@@ -704,7 +1002,10 @@ def stats(library: Library) -> Stats:
 def _kept_rules(repo: RepositorySession) -> tuple[KeptRule, ...]:
     """The rules in force that checks saw in sessions, the least followed first."""
     rules = repo.current().select(Filter(kinds=frozenset({Kind.RULE})))
-    kept = [rule for rule in repo.usages.kept(rules).values() if rule.sessions.in_scope or rule.sessions.ignored]
+    kept = []
+    for rule in repo.usages.kept(rules).values():
+        if rule.sessions.in_scope or rule.sessions.ignored:
+            kept.append(rule)
     kept.sort(key=_least_followed)
     return tuple(kept[:JUDGED])
 
@@ -716,14 +1017,25 @@ def _least_followed(rule: KeptRule) -> tuple[int, int, int, str]:
 
 def _lead_time(repo: RepositorySession) -> int | None:
     view = repo.rules.view(readable=True)
-    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force] if view else []
-    merged = {x.evidence.commit: x.evidence.at for x in verdicts if x.evidence.how in {"merge", "line", "signed"}}
+    if view:
+        verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force]
+    else:
+        verdicts = []
+    merged = {}
+    for x in verdicts:
+        if x.evidence.how in {"merge", "line", "signed"}:
+            merged[x.evidence.commit] = x.evidence.at
     if not merged:
         return None
-    asked = "".join(f"{merge}^2\n" for merge in merged).encode()  # the first proposal of a batch stands for all
-    done = plumbing.run(repo.store.worktree, "log", "--no-walk=unsorted", "--format=%ct", "--stdin", stdin=asked)
+    # the first proposal of a batch stands for all
+    asked = "".join(f"{merge}^2\n" for merge in merged).encode()
+    done = plumbing.run(
+        repo.store.worktree, "log", "--no-walk=unsorted", "--format=%ct", "--stdin", stdin=asked
+    )
     times = zip(merged.values(), done.out.split(), strict=False)
-    return round(median(max(at - int(proposed), 0) for at, proposed in times)) if not done.code else None
+    if not done.code:
+        return round(median(max(at - int(proposed), 0) for at, proposed in times))
+    return None
 
 
 GONE = "gone"
@@ -732,7 +1044,9 @@ GONE = "gone"
 def stale(repo: RepositorySession) -> Iterator[Stale]:
     """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
     sources = known_sources(repo.store.state_dir)
-    for summary in repo.current().select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)):
+    for summary in repo.current().select(
+        Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)
+    ):
         if reason := _moved_on(repo, summary, sources):
             yield Stale(summary.handle, summary.title, str(source_of(repo, summary)), reason)
 
@@ -745,12 +1059,16 @@ def told_of_sources(library: Library, summaries: Iterable[EntrySummary]) -> list
             repo = library.holding(summary.id)[0]
             sources = known_sources(repo.store.state_dir)
             reason = _moved_on(repo, summary, sources) or _unread(repo, summary, sources)
-            sentences += [f"[{summary.handle}] {reason}"] if reason else []
+            if reason:
+                sentences += [f"[{summary.handle}] {reason}"]
     return sentences
 
 
 def _unread(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """That the code of a script lies in a file that nobody here let be read; empty for all others."""
+    """That the code of a script lies in a file that nobody here let be read.
+
+    Empty for all others.
+    """
     where = summary.script_path
     if summary.kind is not Kind.SCRIPT or not where or repo.store.exists(summary.path):
         return ""
@@ -760,9 +1078,12 @@ def _unread(repo: RepositorySession, summary: EntrySummary, sources: frozenset[s
 
 
 def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """What became of the file that an entry was read from; empty where it is as it was, a page, or not on this machine.
+    """What became of the file that an entry was read from.
 
-    Of a snapshot the file is compared whoever made it; of one that was made elsewhere only where it is surely the same.
+    Empty where it is as it was, a page, or not on this machine.
+
+    Of a snapshot the file is compared whoever made it; of one that was made elsewhere only where it
+    is surely the same.
     """
     where, hashed = source_of(repo, summary), summary.content_hash
     if not where or is_url(where):
@@ -770,31 +1091,42 @@ def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset
     file, ours = files.expanded(where), source_mark(summary.id, where) in sources
     in_place = where == summary.script_path
     if not in_place and not (hashed and file.is_absolute() and file.parent.is_dir()):
-        return ""  # a snapshot, whose source may be on another machine
+        # a snapshot, whose source may be on another machine
+        return ""
     if not file.is_file():
-        return GONE if in_place or ours else ""
+        if in_place or ours:
+            return GONE
+        return ""
     if not in_place or (hashed and ours):
         try:
             same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
-            return error.message if ours else ""
+            if ours:
+                return error.message
+            return ""
         if same or not (ours or _is_the_source(file, summary.source_ref)):
             return ""
         return f"changed since it was read: ai-lessons contribute refresh {summary.handle}"
     changed = file.stat().st_mtime
     late = changed > (repo.store.root / f"{summary.path}.md").stat().st_mtime
-    return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description" if late else ""
+    if late:
+        return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
+    return ""
 
 
 def _is_the_source(file: Path, ref: str) -> bool:
-    """Whether a file of this name is the one that was read elsewhere: its repository has the commit of that time."""
+    """Whether a file of this name is the one that was read elsewhere.
+
+    Its repository has the commit of that time.
+    """
     commit = ref.partition("-")[0]
     top = files.top_of(file.parent)
     if not commit or top is None:
         return not commit
     try:
         return not plumbing.run(locate(top), "cat-file", "-e", f"{commit}^{{commit}}").code
-    except AiLessonsError:  # a repository that is not accepted, such as another user's
+    except AiLessonsError:
+        # a repository that is not accepted, such as another user's
         return False
 
 
@@ -805,7 +1137,10 @@ def params(library: Library, name: str | None = None) -> tuple[ParameterState, .
     usages = library.primary.usages
     elsewhere = app.counted_elsewhere.of_parameters(usages)
     states = (state for state in usages.parameters().values() if name in {None, state.name})
-    return tuple(state._replace(elsewhere=elsewhere.get(state.name, "")) for state in states)
+    params = []
+    for state in states:
+        params.append(state._replace(elsewhere=elsewhere.get(state.name, "")))
+    return tuple(params)
 
 
 def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
@@ -814,6 +1149,11 @@ def params_reset(library: Library, name: str | None = None) -> tuple[ParameterSt
     repo = library.primary
     repo.refuse_other_formats()
     if not repo.usages.recording:
-        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    repo.usages.record([Event("", "", RESET, parameter) for parameter in ([name] if name else DEFINITIONS)])
+        raise Refused(
+            "this repository records no events",
+            hint="record them: ai-lessons admin config set events true",
+        )
+    repo.usages.record(
+        [Event("", "", RESET, parameter) for parameter in ([name] if name else DEFINITIONS)]
+    )
     return params(library, name)

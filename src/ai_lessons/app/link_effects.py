@@ -1,4 +1,7 @@
-"""What links do to results: superseded entries go, contradictions are named, copies of a farther tier go; the graph."""
+"""What links do to results.
+
+Superseded entries go, contradictions are named, copies of a farther tier go; the graph.
+"""
 
 from __future__ import annotations
 
@@ -31,26 +34,43 @@ if TYPE_CHECKING:
     from ai_lessons.model.links import Edge
     from ai_lessons.search.catalog import CatalogReader
 
-SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
+# Results asked for beyond the limit, for those that take the places of superseded ones
+SPARE = 20
 
 
-SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
-CHAIN = 20  # Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be
+# Results that are asked for what is related to them, and related entries that are named
+SEE_ALSO = 3
+# Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be
+CHAIN = 20
 
 
 def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]:
     """The links of a relation that start or end at an entry."""
-    return [edge for edge in catalog.edges(entry_id) if edge.relation == relation]
+    results: list[Edge] = []
+    for edge in catalog.edges(entry_id):
+        if edge.relation == relation:
+            results.append(edge)
+    return results
 
 
-def judged(repo: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = False) -> list[EntrySummary]:
-    """The entries with what became of the code they speak of: see `anchors.judge`, which is loaded where one does."""
+def judged(
+    repo: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = False
+) -> list[EntrySummary]:
+    """The entries with what became of the code they speak of.
+
+    See `anchors.judge`, which is loaded where one does.
+    """
     speaking = any(summary.about for summary in summaries)
-    return app.anchors.judge(repo, summaries, unasked=unasked) if speaking else list(summaries)
+    if speaking:
+        return app.anchors.judge(repo, summaries, unasked=unasked)
+    return list(summaries)
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-    """The best hits, as many as asked for, without superseded ones (`query.every`: these with less score)."""
+    """The best hits, as many as asked for, without superseded ones (`query.every`.
+
+    These with less score).
+    """
     kept: list[Hit] = []
     farther = farther_copies(repo, [hit.entry for hit in hits])
     for hit in nearer_first(repo, hits):
@@ -62,7 +82,8 @@ def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hi
         old = hit.entry.kind is not Kind.RULE and superseded_by(repo, hit.entry.id) is not None
         if not old:
             kept.append(hit)
-        elif query.every:  # shown all the same, with half of its score, so that what supersedes it comes first
+        elif query.every:
+            # shown all the same, with half of its score, so that what supersedes it comes first
             factors = {**hit.factors, "superseded": 0.5} if hit.factors else hit.factors
             entry = hit.entry._replace(score=(hit.entry.score or 0.0) * 0.5)
             kept.append(hit._replace(entry=entry, factors=factors))
@@ -79,7 +100,9 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     summaries = [hit.entry for hit in hits]
     for a, b in contradictions(repo, summaries):
         first, second = sorted((a, b), key=lambda summary: repo.tier_distance(summary.tier))
-        places = {hit.entry.id: place for place, hit in enumerate(ordered)}
+        places = {}
+        for place, hit in enumerate(ordered):
+            places[hit.entry.id] = place
         if places[first.id] > places[second.id]:
             ordered.insert(places[second.id], ordered.pop(places[first.id]))
     return ordered
@@ -89,7 +112,9 @@ def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, sta
     """How entries have done, by id; the repository of each is asked."""
     usages: dict[str, statistics.UsageTally] = {}
     for place in repo.every:
-        usages |= place.usages.several([summary for summary in summaries if summary.tier == place.options.tier])
+        usages |= place.usages.several(
+            [summary for summary in summaries if summary.tier == place.options.tier]
+        )
     return usages
 
 
@@ -97,12 +122,17 @@ def silent(repo: Reading, summaries: Collection[EntrySummary]) -> dict[str, str]
     """Why entries are not shown unasked, by id; the repository of each is asked."""
     reasons: dict[str, str] = {}
     for place in repo.every:
-        reasons |= place.usages.silent(summary for summary in summaries if summary.tier == place.options.tier)
+        reasons |= place.usages.silent(
+            summary for summary in summaries if summary.tier == place.options.tier
+        )
     return reasons
 
 
 def farther_copies(repo: Reading, summaries: Iterable[EntrySummary]) -> set[str]:
-    """The ids of these that a nearer tier has as well: one was promoted from the other, or both from a third."""
+    """The ids of these that a nearer tier has as well.
+
+    One was promoted from the other, or both from a third.
+    """
     titled: dict[str, list[EntrySummary]] = {}
     for summary in summaries:
         titled.setdefault(summary.title, []).append(summary)
@@ -119,20 +149,36 @@ def origins(catalog: CatalogReader, entry_id: str) -> list[GraphStep]:
     """What an entry is derived from, over up to `CHAIN` links, the nearest first; each once."""
     steps, seen, border = list[GraphStep](), {entry_id}, [entry_id]
     for depth in range(1, CHAIN + 1):
-        edges = (x for name in border for x in edges_of(catalog, name, Relation.DERIVED_FROM) if x.source == name)
+        edges = (
+            x
+            for name in border
+            for x in edges_of(catalog, name, Relation.DERIVED_FROM)
+            if x.source == name
+        )
         ring = {edge.target: edge for edge in edges if edge.target not in seen}
-        steps += [GraphStep(x.target, x.relation, True, x.weight, depth, x.source) for x in ring.values()]  # noqa: FBT003
+        steps += [
+            GraphStep(x.target, x.relation, True, x.weight, depth, x.source) for x in ring.values()
+        ]  # noqa: FBT003
         seen.update(ring)
         border = list(ring)
     return steps
 
 
 def weakest_origin(repo: Reading, summary: EntrySummary) -> EntrySummary | None:
-    """The lesson that can be trusted least of those that an entry is derived from; None where none is below it."""
-    ids = [step.target for step in origins(repo.catalog, summary.id)]
+    """The lesson that can be trusted least of those that an entry is derived from.
+
+    None where none is below it.
+    """
+    ids = []
+    for step in origins(repo.catalog, summary.id):
+        ids.append(step.target)
     summaries = [summary, *(repo.catalog.many(ids).values() if ids else ())]
-    weakest = min((each for each in summaries if each.kind is Kind.LESSON), key=trust, default=summary)
-    return None if weakest.id == summary.id else weakest
+    weakest = min(
+        (each for each in summaries if each.kind is Kind.LESSON), key=trust, default=summary
+    )
+    if weakest.id == summary.id:
+        return None
+    return weakest
 
 
 def vouched(repo: Reading, summary: EntrySummary) -> EntrySummary:
@@ -140,77 +186,162 @@ def vouched(repo: Reading, summary: EntrySummary) -> EntrySummary:
     weakest = weakest_origin(repo, summary)
     if weakest is None:
         return summary
-    stated = {key: getattr(weakest, key) for key in KINDS[weakest.kind].in_results}
-    named = {"id": weakest.id, "handle": weakest.handle, "title": weakest.title, "tier": weakest.tier}
+    stated = {}
+    for key in KINDS[weakest.kind].in_results:
+        stated[key] = getattr(weakest, key)
+    named = {
+        "id": weakest.id,
+        "handle": weakest.handle,
+        "title": weakest.title,
+        "tier": weakest.tier,
+    }
     return summary._replace(weakest=named | stated)
 
 
-def superseded_by(repo: Reading, entry_id: str, summary: EntrySummary | None = None) -> EntrySummary | None:
-    """The newest active entry that takes the place of this one (`summary`, if known); None if it stands.
+def superseded_by(
+    repo: Reading, entry_id: str, summary: EntrySummary | None = None
+) -> EntrySummary | None:
+    """The newest active entry that takes the place of this one (`summary`, if known).
+
+    None if it stands.
 
     Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
     """
     newest: EntrySummary | None = None
     seen, border = {entry_id}, [entry_id]
-    summaries = {entry_id: summary} if summary else {}
+    if summary:
+        summaries = {entry_id: summary}
+    else:
+        summaries = {}
     for _ in range(CHAIN):
-        edges = (x for old in border for x in edges_of(repo.catalog, old, Relation.SUPERSEDES) if x.target == old)
-        steps = [(edge.source, edge.target) for edge in edges if edge.source not in seen]
+        edges = (
+            x
+            for old in border
+            for x in edges_of(repo.catalog, old, Relation.SUPERSEDES)
+            if x.target == old
+        )
+        steps = []
+        for edge in edges:
+            if edge.source not in seen:
+                steps.append((edge.source, edge.target))
         if not steps:
             break
-        summaries |= repo.catalog.many({end for step in steps for end in step if end not in summaries})
-        newer = [source for source, old in steps if may_silence(repo.every, source, old, summaries)]
+        summaries |= repo.catalog.many(
+            {end for step in steps for end in step if end not in summaries}
+        )
+        newer = []
+        for source, old in steps:
+            if may_silence(repo.every, source, old, summaries):
+                newer.append(source)
         seen.update(newer)
-        active = [summaries[source] for source in newer if source in summaries and _is_active(summaries[source])]
-        newest = active[0] if active else newest
+        active = [
+            summaries[source]
+            for source in newer
+            if source in summaries and _is_active(summaries[source])
+        ]
+        if active:
+            newest = active[0]
         border = newer
     return newest
 
 
 def superseded(repo: Reading) -> frozenset[str]:
-    """The ids of all entries that something active takes the place of; never of rules: what is approved holds."""
-    old = {edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES}
-    summaries = repo.catalog.many(old) if old else {}
-    return frozenset(x.id for x in summaries.values() if x.kind is not Kind.RULE and superseded_by(repo, x.id, x))
+    """The ids of all entries that something active takes the place of.
+
+    Never of rules: what is approved holds.
+    """
+    old = set()
+    for edge in repo.catalog.edges():
+        if edge.relation == Relation.SUPERSEDES:
+            old.add(edge.target)
+    if old:
+        summaries = repo.catalog.many(old)
+    else:
+        summaries = {}
+    results = []
+    for x in summaries.values():
+        if x.kind is not Kind.RULE and superseded_by(repo, x.id, x):
+            results.append(x.id)
+    return frozenset(results)
 
 
 def _is_active(summary: EntrySummary) -> bool:
     return summary.status != Status.WRONG
 
 
-def contradictions(repo: Reading, summaries: Iterable[EntrySummary]) -> list[tuple[EntrySummary, EntrySummary]]:
+def contradictions(
+    repo: Reading, summaries: Iterable[EntrySummary]
+) -> list[tuple[EntrySummary, EntrySummary]]:
     """Pairs of these entries that contradict each other, in their order."""
-    shown = {summary.id: summary for summary in summaries}
-    edges = (edge for entry_id in shown for edge in edges_of(repo.catalog, entry_id, Relation.CONTRADICTS))
-    pairs = {frozenset((edge.source, edge.target)) for edge in edges}
-    return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
+    shown = {}
+    for summary in summaries:
+        shown[summary.id] = summary
+    edges = (
+        edge
+        for entry_id in shown
+        for edge in edges_of(repo.catalog, entry_id, Relation.CONTRADICTS)
+    )
+    pairs = set()
+    for edge in edges:
+        pairs.add(frozenset((edge.source, edge.target)))
+    contradictions: list[tuple[EntrySummary, EntrySummary]] = []
+    for a, b in combinations(shown.values(), 2):
+        if frozenset((a.id, b.id)) in pairs:
+            contradictions.append((a, b))
+    return contradictions
 
 
 def warnings(repo: Reading, summaries: Iterable[EntrySummary]) -> list[str]:
-    """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
+    """A sentence for each pair of results that contradict each other.
+
+    Both are never shown without saying so.
+    """
     sentences = []
     for a, b in contradictions(repo, summaries):
         near = min(a, b, key=lambda summary: repo.tier_distance(summary.tier))
-        why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
+        if a.tier == b.tier:
+            why = ""
+        else:
+            why = f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
         sentences.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
     return sentences
 
 
 def see_also(repo: Reading, summaries: Sequence[EntrySummary]) -> list[str]:
-    """A sentence that names what is related to the best results and is not among them; none without such a link."""
+    """A sentence that names what is related to the best results and is not among them.
+
+    None without such a link.
+    """
     shown = {summary.id for summary in summaries}
     handles: dict[str, str] = {}
     for summary in summaries[:SEE_ALSO]:
         for edge in edges_of(repo.catalog, summary.id, Relation.RELATED_TO):
-            handles.setdefault(edge.target if edge.source == summary.id else edge.source, summary.handle)
-    related = repo.catalog.many(handles.keys() - shown) if handles else {}
-    standing = [related[x] for x in handles if x in related and _is_active(related[x]) and not superseded_by(repo, x)]
-    sentences = [f"{summary.handle} {summary.title} (related to {handles[summary.id]})" for summary in standing]
-    return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"] if sentences else []
+            handles.setdefault(
+                edge.target if edge.source == summary.id else edge.source, summary.handle
+            )
+    if handles:
+        related = repo.catalog.many(handles.keys() - shown)
+    else:
+        related = {}
+    standing = []
+    for x in handles:
+        if x in related and _is_active(related[x]) and not superseded_by(repo, x):
+            standing.append(related[x])
+    sentences = [
+        f"{summary.handle} {summary.title} (related to {handles[summary.id]})"
+        for summary in standing
+    ]
+    if sentences:
+        return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"]
+    return []
 
 
-def suppressed(repo: Reading, summaries: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
-    """Which of these lessons are left out because of a link to another one of them: by id, a word and a sentence.
+def suppressed(
+    repo: Reading, summaries: Sequence[EntrySummary], project: str | None
+) -> dict[str, tuple[str, str]]:
+    """Which of these lessons are left out because of a link to another one of them.
+
+    By id, a word and a sentence.
 
     They come the nearest first, in each place the surest first.
     """
@@ -229,8 +360,8 @@ def suppressed(repo: Reading, summaries: Sequence[EntrySummary], project: str | 
     for first, second in contradictions(repo, summaries):
         if first.id in away or second.id in away:
             continue
-        # Of two that contradict each other the nearer one stays: by tier, then by project (this one, what holds
-        # everywhere, another one), else the first.
+        # Of two that contradict each other the nearer one stays: by tier, then by project (this
+        # one, what holds everywhere, another one), else the first.
         steps = {GLOBAL_PROJECT: 1} | {project: 0}
         far, near = ((repo.tier_distance(x.tier), steps.get(x.project, 2)) for x in (first, second))
         wins, loses = (second, first) if far > near else (first, second)
@@ -245,12 +376,19 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
     if relation not in ACYCLIC:
         return
     reached = [end.id]
-    for entry_id in reached:  # it grows on the way
-        ends = {edge.target for edge in edges_of(repo.catalog, entry_id, relation) if edge.source == entry_id}
+    for entry_id in reached:
+        # it grows on the way
+        ends = set()
+        for edge in edges_of(repo.catalog, entry_id, relation):
+            if edge.source == entry_id:
+                ends.add(edge.target)
         reached += ends.difference(reached)
     if start.id in reached:
         raise Conflict(
-            f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
+            (
+                f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over "
+                "others: this closes a circle"
+            ),
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
 
@@ -258,15 +396,26 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
 def related_of(catalog: CatalogReader, steps: Collection[GraphStep]) -> tuple[Related, ...]:
     """What these steps over the graph lead to."""
     summaries = catalog.many(step.target for step in steps)
-    return tuple(
-        Related(summaries.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
-        for step in steps
-    )
+    results = []
+    for step in steps:
+        results.append(
+            Related(
+                summaries.get(step.target),
+                step.target,
+                step.relation,
+                step.outgoing,
+                step.weight,
+                step.depth,
+            )
+        )
+    return tuple(results)
 
 
 @json_fields(hidden=("confidence", "left_out"))
 class Graph(NamedTuple):
-    """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`.
+    """Entries, the links between them and to `missing` ids.
+
+    `clusters`: ids that hang together over `related_to`.
 
     `left_out`: entries that were one too many.
     """
@@ -281,7 +430,12 @@ class Graph(NamedTuple):
 
 
 def graph(
-    opened: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200, project: str | None = None
+    opened: Library,
+    refs: Sequence[str] = (),
+    *,
+    depth: int = 1,
+    most: int = 200,
+    project: str | None = None,
 ) -> Graph:
     """What is linked within `depth` steps of these entries, or everything (of a project, and what is linked with it).
 
@@ -289,10 +443,14 @@ def graph(
     """
     repo = opened.reading
     catalog = repo.current()
-    starts = [repo.resolve(ref).id for ref in refs]
+    starts = []
+    for ref in refs:
+        starts.append(repo.resolve(ref).id)
     edges = catalog.edges()
     if project:
-        inside = {summary.id for summary in catalog.select(Filter(project=project, status=None))}
+        inside = set()
+        for summary in catalog.select(Filter(project=project, status=None)):
+            inside.add(summary.id)
         edges = [edge for edge in edges if {edge.source, edge.target} & inside]
     drawn = drawing(edges, starts, depth=depth, most=most)
     summaries = catalog.many(drawn.ids)
@@ -300,10 +458,15 @@ def graph(
     if drawn.left_out:
         every = len(drawn.ids) + drawn.left_out
         notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
-    joined = [(line.source, line.target) for line in drawn.lines if line.relation == Relation.RELATED_TO]
+    joined = []
+    for line in drawn.lines:
+        if line.relation == Relation.RELATED_TO:
+            joined.append((line.source, line.target))
     missing = tuple(name for name in drawn.ids if name not in summaries)
     entries = tuple(summaries[name] for name in drawn.ids if name in summaries)
     groups = clusters(pair for pair in joined if {*pair} <= summaries.keys())
     lessons = [summary for summary in entries if summary.kind is Kind.LESSON]
-    confidence = {lesson: used.confidence for lesson, used in usages_of(repo, lessons).items()}
+    confidence = {}
+    for lesson, used in usages_of(repo, lessons).items():
+        confidence[lesson] = used.confidence
     return Graph(entries, missing, drawn.lines, tuple(notes), groups, confidence, drawn.left_out)

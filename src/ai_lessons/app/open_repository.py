@@ -1,4 +1,7 @@
-"""What is open in one repository: options, files, catalog, settings, what this user trusts, rules in force."""
+"""What is open in one repository.
+
+Options, files, catalog, settings, what this user trusts, rules in force.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.search.catalog import Catalog, Location
 
-Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
+# called as `progress(what, done, total)`, in the thread that does the work
+Progress = Callable[[str, int, int], None]
 
 T = TypeVar("T")
 
@@ -52,36 +56,55 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 class Limits(NamedTuple):
-    """Files a caller may name: below `root`, and none that is `secret_file` (device, inode) or holds the `secret`."""
+    """Files a caller may name.
+
+    Below `root`, and none that is `secret_file` (device, inode) or holds the `secret`.
+    """
 
     root: Path | None = None
     secret: bytes = b""
     secret_file: tuple[int, int] | None = None
 
     def refuse_place(self, path: Path) -> None:
-        """Look at where a path leads, links followed; the file need not exist. Raises Refused: outside of `root`."""
-        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
-            raise Refused(f"{path} is not below {self.root}", hint="name a file that is: this server reads no other")
+        """Look at where a path leads, links followed; the file need not exist.
+
+        Raises Refused: outside of `root`.
+        """
+        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(
+            os.path.realpath(self.root)
+        ):
+            raise Refused(
+                f"{path} is not below {self.root}",
+                hint="name a file that is: this server reads no other",
+            )
 
     def refuse_content(self, path: Path, data: bytes) -> None:
-        """Look at a file that was read. Raises Refused: it is the file with the secret, or holds it, too."""
+        """Look at a file that was read.
+
+        Raises Refused: it is the file with the secret, or holds it, too.
+        """
         status = path.stat()
-        if (status.st_dev, status.st_ino) == self.secret_file or (self.secret and self.secret in data):
+        if (status.st_dev, status.st_ino) == self.secret_file or (
+            self.secret and self.secret in data
+        ):
             raise Refused(f"{path} holds the token of this server", hint="name another file")
 
 
 class Options(NamedTuple):
-    """What an interface knows that the repository does not: this machine's folders, who is calling, how to ask.
+    """What an interface knows that the repository does not.
 
-    `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI of the search index.
-    `ask_trust(path, text)` is asked before an unknown script runs (None: refused), `ask_keys(question, keys)` once whom
-    to trust where approvals are signed, `ask_source(doc, path, file)` before a doc is read from elsewhere than before.
-    `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
-    opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
-    `virtual_env`: the environment of Python that is active.
-    `outcomes`: whether hooks write down what sessions show of entries that they told. `measure`: whether lessons are
-    left out now and then, on purpose, to see whether they make a difference.
-    `until`: when a hook has to answer with what is known, on the monotonic clock; 0: when all is read.
+    This machine's folders, who is calling, how to ask.
+
+    `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI
+    of the search index. `ask_trust(path, text)` is asked before an unknown script runs (None:
+    refused), `ask_keys(question, keys)` once whom to trust where approvals are signed,
+    `ask_source(doc, path, file)` before a doc is read from elsewhere than before. `agent` calls if
+    no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
+    opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory;
+    None: none. `virtual_env`: the environment of Python that is active. `outcomes`: whether hooks
+    write down what sessions show of entries that they told. `measure`: whether lessons are left out
+    now and then, on purpose, to see whether they make a difference. `until`: when a hook has to
+    answer with what is known, on the monotonic clock; 0: when all is read.
     """
 
     cache_dir: Path
@@ -120,35 +143,58 @@ class Options(NamedTuple):
         self.progress(what, len(items), len(items))
 
     def refuse_agents(self, what: str, command: str) -> None:
-        """Raises Refused: an agent calls; `what` completes "an agent cannot", `command` is how a person does it."""
+        """Raises Refused: an agent calls.
+
+        `what` completes "an agent cannot", `command` is how a person does it.
+        """
         if self.agent:
-            where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""
-            raise Refused(f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}")
+            if self.agent_by.isupper():
+                where = f", without {self.agent_by} in the environment"
+            else:
+                where = ""
+            raise Refused(
+                f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}"
+            )
 
 
-CODE = frozenset((".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh"))
-_LOADS = expression(r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE)
+CODE = frozenset(
+    (".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh")
+)
+_LOADS = expression(
+    r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE
+)
 _OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
+# How a script names its working folder
 HERE = expression(
-    r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
-)  # How a script names its working folder
+    r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b",
+    re.MULTILINE,
+)
 
 
 def neighbours(
-    script: Path, text: str, read: Callable[[Path], bytes], *, whole: bool = False, in_place: bool = False
+    script: Path,
+    text: str,
+    read: Callable[[Path], bytes],
+    *,
+    whole: bool = False,
+    in_place: bool = False,
 ) -> dict[str, bytes]:
     """Files below a script's folder that its text names, and those that these name; by path."""
     contents: dict[str, bytes] = {}
     while True:
-        words = frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text)))) - sys.stdlib_module_names
+        words = (
+            frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text))))
+            - sys.stdlib_module_names
+        )
         words |= sys.stdlib_module_names if in_place else frozenset()
-        new = [
-            name
-            for name in _below(script.parent, None if whole else text)
-            if name not in contents
-            and name != script.name
-            and ((whole and not name.endswith(".md")) or _is_named(Path(name), text, words))
-        ]
+        new = []
+        for name in _below(script.parent, None if whole else text):
+            if (
+                name not in contents
+                and name != script.name
+                and ((whole and not name.endswith(".md")) or _is_named(Path(name), text, words))
+            ):
+                new.append(name)
         if not new:
             return contents
         contents |= {name: read(script.parent / name) for name in new}
@@ -156,9 +202,15 @@ def neighbours(
 
 
 def _is_named(path: Path, text: str, words: frozenset[str]) -> bool:
-    if (path.name in _OF_A_FOLDER and len(path.parts) > 1) or (path.suffix in CODE and path.stem in words):
+    if (path.name in _OF_A_FOLDER and len(path.parts) > 1) or (
+        path.suffix in CODE and path.stem in words
+    ):
         return True
-    before = r"(?<![\w.-])" if "." in path.name else "/"  # a name such as `test` is also a word of many languages
+    # a name such as `test` is also a word of many languages
+    if "." in path.name:
+        before = r"(?<![\w.-])"
+    else:
+        before = "/"
     return re.search(rf"{before}{re.escape(path.name)}(?![\w-])", text) is not None
 
 
@@ -171,8 +223,10 @@ def _below(folder: Path, text: str | None) -> Iterator[str]:
 
 
 NOT_JUDGED = "the rules in force are those of an earlier look: newer commits are not judged yet, the next look goes on"
-NO_LIST = "-"  # The digest where no list of signers is pinned
-_FORMAT = "4"  # Raise it when the same history would be read into other rules
+# The digest where no list of signers is pinned
+NO_LIST = "-"
+# Raise it when the same history would be read into other rules
+_FORMAT = "4"
 
 
 class Snapshot(NamedTuple):
@@ -184,7 +238,9 @@ class Snapshot(NamedTuple):
     @property
     def view(self) -> BranchView | None:
         """The one that counts."""
-        return self.views[-1] if self.views else None
+        if self.views:
+            return self.views[-1]
+        return None
 
 
 class RulesInForce:
@@ -192,7 +248,8 @@ class RulesInForce:
 
     def __init__(self, store: Store, options: Options) -> None:
         self._store, self._worktree, self._options = store, store.worktree, options
-        # lines that a reader should know: alarms, and rules that cannot be read; and how many rules are in force
+        # lines that a reader should know: alarms, and rules that cannot be read; and how many rules
+        # are in force
         self.notes: tuple[str, ...] = ()
         self.count = 0
         self._texts: dict[str, bytes] = {}
@@ -206,9 +263,16 @@ class RulesInForce:
         return PinnedSigners(self._worktree, ref, self._options.config_dir, self._options.now)
 
     def ref(self) -> str | None:
-        """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
+        """The approval branch of this clone as a full ref; None if there is none.
+
+        Raises UnsupportedRepository.
+        """
         ref = git.worktree.followed(self._worktree)
-        return ref or ((named := self._stated()) and git.worktree.follow_first(self._worktree, named)) or None
+        return (
+            ref
+            or ((named := self._stated()) and git.worktree.follow_first(self._worktree, named))
+            or None
+        )
 
     def _stated(self) -> str:
         """The approval branch that the settings file here states; empty if it cannot be read."""
@@ -217,22 +281,35 @@ class RulesInForce:
         return ""
 
     def missing(self) -> str:
-        """That the approval branch is neither here nor on a remote; empty where it is, and before the first commit."""
+        """That the approval branch is neither here nor on a remote.
+
+        Empty where it is, and before the first commit.
+        """
         ref = self.ref()
         if (ref and git.worktree.read_ref(self._worktree, ref)) or not self._store.head().commit:
             return ""
-        name = git.worktree.branch_name(ref) if ref else self._stated() or git.worktree.DEFAULT
+        if ref:
+            name = git.worktree.branch_name(ref)
+        else:
+            name = self._stated() or git.worktree.DEFAULT
         remote = git.worktree.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
         shared = (self._worktree.common_dir / "refs" / "remotes" / remote).exists()
-        fetch = f"git fetch {remote} {name}:{name}, or name another: " if shared else ""
+        if shared:
+            fetch = f"git fetch {remote} {name}:{name}, or name another: "
+        else:
+            fetch = ""
         return (
             f"there is no approval branch {name} here{f' or of {remote}' if shared else ''}, so no rule is in force: "
             f"{fetch}git config {git.worktree.SETTING} BRANCH"
         )
 
     def snapshot(self) -> Snapshot:
-        """The approval branches as judged now, kept while their state holds. Raises UnsupportedRepository."""
-        # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
+        """The approval branches as judged now, kept while their state holds.
+
+        Raises UnsupportedRepository.
+        """
+        # Looks at branches that move meanwhile; the first look also notes proposals, which counts
+        # as a move
         for _ in range(4):
             inputs = self._inputs()
             before = self._key(inputs)
@@ -240,7 +317,8 @@ class RulesInForce:
                 return self._snapshot
             views = self._judged(inputs)
             now = self.state()
-            # a look without an alarm notes tip and policy, which changes nothing about what it found
+            # a look without an alarm notes tip and policy, which changes nothing about what it
+            # found
             quiet = bool(views) and not views[-1].alarms
             if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
                 self._snapshot = Snapshot(now, views)
@@ -248,10 +326,12 @@ class RulesInForce:
         return Snapshot("", views)
 
     def view(self, *, readable: bool = False) -> BranchView | None:
-        """The branch that counts (under `forge` the remote's) as judged now, or None. Raises UnsupportedRepository.
+        """The branch that counts (under `forge` the remote's) as judged now, or None.
 
-        `readable`: None also where it cannot be judged, as a note of `bring` says; as it was judged last where a hook
-        has no time to judge it.
+        Raises UnsupportedRepository.
+
+        `readable`: None also where it cannot be judged, as a note of `bring` says; as it was judged
+        last where a hook has no time to judge it.
         """
         try:
             if readable and self._options.is_over():
@@ -267,8 +347,12 @@ class RulesInForce:
         from ai_lessons.approval import state
 
         ref = self.ref()
-        cached = state.noted(self._worktree, ref) if ref else None
-        return cached.view if cached else None
+        cached = None
+        if ref:
+            cached = state.noted(self._worktree, ref)
+        if cached:
+            return cached.view
+        return None
 
     def _judged(self, inputs: Inputs | None) -> tuple[BranchView, ...]:
         from ai_lessons.approval import state
@@ -280,8 +364,12 @@ class RulesInForce:
         if views[0].policy.require == "forge":
             forge = state.forge_ref(self._worktree, inputs)
             views += (state.derive(self._worktree, forge, self.signers(forge)),)
-        view, ask = views[-1], None if self._options.agent or self._asked else self._options.ask_keys
-        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        view, ask = (
+            views[-1],
+            None if self._options.agent or self._asked else self._options.ask_keys,
+        )
+        # a history that was rewritten down to its first commit would pass for a new repository:
+        # alarms come first
         if ask and view.policy.require == "signed" and not view.alarms:
             self._asked = True
             if app.review.pinned_first(self._worktree, view, self.signers(view.ref), ask):
@@ -289,9 +377,15 @@ class RulesInForce:
         return views
 
     def bring(self, catalog: Catalog) -> None:
-        """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
+        """Bring the catalog's rules up to date.
+
+        Where the branch cannot be judged, they stay, and a note says so.
+        """
         noted, _, summary = catalog.rules_state().partition("\n")
-        noted_state: dict[str, Any] = json.loads(summary) if summary else {"rules": 0, "notes": []}
+        if summary:
+            noted_state: dict[str, Any] = json.loads(summary)
+        else:
+            noted_state = {"rules": 0, "notes": []}
         self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
         try:
             if self.state() != noted and self._options.is_over():
@@ -307,16 +401,28 @@ class RulesInForce:
         """The text of a rule in force as the branch has it, out of a filter as a checkout shows it. Raises NotFound."""
         self.expect({blob: path})
         if blob not in self._texts:
-            raise NotFound("text in force of the rule", entry_id, hint="look at the repository: git fsck")
+            raise NotFound(
+                "text in force of the rule", entry_id, hint="look at the repository: git fsck"
+            )
         return self._texts[blob]
 
     def expect(self, paths: Mapping[str, str]) -> None:
-        """Read these texts (paths by blob) at once, because each will be asked for: singly each may cost a program."""
-        missing = {blob: path for blob, path in paths.items() if blob not in self._texts}
-        self._texts |= self._read(missing) if missing else {}
+        """Read these texts (paths by blob) at once, because each will be asked for.
+
+        Singly each may cost a program.
+        """
+        missing = {}
+        for blob, path in paths.items():
+            if blob not in self._texts:
+                missing[blob] = path
+        if missing:
+            self._texts |= self._read(missing)
 
     def state(self) -> str:
-        """All that rules in force depend on as it is now, in one line; empty where there is no approval branch."""
+        """All that rules in force depend on as it is now, in one line.
+
+        Empty where there is no approval branch.
+        """
         return self._key(self._inputs())
 
     def _inputs(self) -> Inputs | None:
@@ -324,19 +430,25 @@ class RulesInForce:
         from ai_lessons.approval.inputs import read_inputs
 
         ref = self.ref()
-        return read_inputs(self._worktree, ref, self._digest) if ref else None
+        if ref:
+            return read_inputs(self._worktree, ref, self._digest)
+        return None
 
     def _digest(self, ref: str) -> str:
         """Of the signers that count on a branch."""
-        pinned = (self._options.config_dir / "signers").is_dir()  # else what reads lists need not be loaded
-        return self.signers(ref).digest if pinned else NO_LIST
+        # else what reads lists need not be loaded
+        pinned = (self._options.config_dir / "signers").is_dir()
+        if pinned:
+            return self.signers(ref).digest
+        return NO_LIST
 
     def _key(self, inputs: Inputs | None) -> str:
         if inputs is None:
             return ""
         policy = inputs.branch.remembered.policies.get(inputs.branch.ref)
         signed = policy is not None and policy.require == "signed"
-        # a person who can be asked has perhaps not been asked yet, if the last read was by a program
+        # a person who can be asked has perhaps not been asked yet, if the last read was by a
+        # program
         may_ask = self._options.ask_keys is not None and not self._options.agent
         asking = may_ask and signed and inputs.branch.signers == NO_LIST
         return f"{inputs.key} {_FORMAT}{' ?' if asking else ''}"
@@ -359,8 +471,13 @@ class RulesInForce:
         noted = f"{state}\n{json.dumps({'rules': self.count, 'notes': notes})}" if state else ""
         catalog.set_rules_in_force(noted, entries, keep=keep)
 
-    def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
-        """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
+    def _entries(
+        self, places: dict[str, tuple[str, str]], notes: list[str]
+    ) -> Iterator[tuple[Entry, str]]:
+        """The rules at these places, each with its blob.
+
+        What cannot be read is not in force, and a note says so.
+        """
         if not places:
             return
         from ai_lessons.model.frontmatter import read_entry
@@ -370,9 +487,15 @@ class RulesInForce:
             try:
                 entry = read_entry(path, texts[blob])
             except KeyError:
-                notes.append(f"{path}: the approved text is missing in git, so the rule is left out: git fsck")
+                notes.append(
+                    f"{path}: the approved text is missing in git, so the rule is left "
+                    "out: git fsck"
+                )
             except InvalidEntry as error:
-                notes.append(f"{path}: the approved text cannot be read, so the rule is left out: {error.message}")
+                notes.append(
+                    f"{path}: the approved text cannot be read, so the rule is left out: "
+                    f"{error.message}"
+                )
             else:
                 if entry.kind is Kind.RULE and entry.id == rule:
                     yield entry, blob
@@ -386,7 +509,9 @@ class RulesInForce:
 
         texts = read_blobs(self._worktree, paths)
         return git_commits.texts(
-            self._worktree, paths, {blob: data for blob, data in texts.items() if blob_id(data) == blob}
+            self._worktree,
+            paths,
+            {blob: data for blob, data in texts.items() if blob_id(data) == blob},
         )
 
     def _alarms(self, view: BranchView | None) -> Iterator[str]:
@@ -399,7 +524,10 @@ class RulesInForce:
             yield from app.review.notes(view, self.signers(view.ref))
         # a commit alone may not move what people follow
         blob, here = view.files.get(CONFIG_PATH, ""), git.worktree.short_name(view.ref)
-        named = _named(self._read({blob: CONFIG_PATH}).get(blob, b"")) if blob else ""
+        if blob:
+            named = _named(self._read({blob: CONFIG_PATH}).get(blob, b""))
+        else:
+            named = ""
         if named and named != here:
             yield (
                 f"the settings name {named} as the approval branch, and {here} is followed here; "
@@ -408,7 +536,10 @@ class RulesInForce:
 
 
 def _named(settings: bytes) -> str:
-    """The approval branch that a settings file states; empty if it states none or cannot be read."""
+    """The approval branch that a settings file states.
+
+    Empty if it states none or cannot be read.
+    """
     if b"branch" not in settings:
         return ""
     from ai_lessons.model.config import parse_config
@@ -437,11 +568,16 @@ def _settings(data: bytes) -> RepositoryConfig:
     try:
         return parse_config(data.decode("utf-8", "replace"))
     except InvalidEntry as error:
-        raise InvalidEntry(error.problems, hint="mend the file; nothing is written until it is valid") from error
+        raise InvalidEntry(
+            error.problems, hint="mend the file; nothing is written until it is valid"
+        ) from error
 
 
 class OpenRepository:
-    """What the parts of a session take: each is opened when it is first asked for. For one thread at a time."""
+    """What the parts of a session take: each is opened when it is first asked for.
+
+    For one thread at a time.
+    """
 
     def __init__(self, root: Path, options: Options) -> None:
         """Raises as `Store`."""
@@ -450,7 +586,8 @@ class OpenRepository:
         self.store.dropped = self._forget
         self.rules = RulesInForce(self.store, options)
         self._config: tuple[bytes, RepositoryConfig] | None = None
-        self._config_note = ""  # why the defaults hold, where the settings cannot be used
+        # why the defaults hold, where the settings cannot be used
+        self._config_note = ""
 
     def _forget(self, ref: str, dropped: Sequence[str], tip: str) -> None:
         from ai_lessons.approval import state
@@ -475,7 +612,10 @@ class OpenRepository:
 
     @property
     def config(self) -> RepositoryConfig:
-        """The settings as they are on disk now. Raises InvalidEntry, UnsupportedRepository (of a newer program)."""
+        """The settings as they are on disk now.
+
+        Raises InvalidEntry, UnsupportedRepository (of a newer program).
+        """
         data = b""
         with suppress(NotFound):
             data = self.store.read(CONFIG_PATH)
@@ -485,19 +625,28 @@ class OpenRepository:
 
     @property
     def reading_config(self) -> RepositoryConfig:
-        """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
+        """The settings for a job that only reads.
+
+        The defaults where the file is broken, because it may be pulled.
+        """
         try:
             config, self._config_note = self.config, ""
         except InvalidEntry:
             config = _settings(b"")
             self._config_note = f"{CONFIG_PATH} is invalid, so the defaults hold: `ai-lessons admin validate` says why"
-        except AiLessonsError as error:  # a link, unreadable, of a newer program
+        except AiLessonsError as error:
+            # a link, unreadable, of a newer program
             config = _settings(b"")
-            self._config_note = f"{CONFIG_PATH} cannot be used, so the defaults hold: {error.message}"
+            self._config_note = (
+                f"{CONFIG_PATH} cannot be used, so the defaults hold: {error.message}"
+            )
         return config
 
     def config_note(self) -> str:
-        """Why the defaults hold, where the settings cannot be used. Loads YAML only if they look odd."""
+        """Why the defaults hold, where the settings cannot be used.
+
+        Loads YAML only if they look odd.
+        """
         try:
             odd = bool(_OTHER_FORMAT.search(self.store.read(CONFIG_PATH)))
         except NotFound:
@@ -519,7 +668,10 @@ class OpenRepository:
             raise
         except NotFound:
             inside = self.inside(ref)
-            reasons = [problem for problem in self.catalog.unreadable() if problem.path in {ref, inside}]
+            reasons = []
+            for problem in self.catalog.unreadable():
+                if problem.path in {ref, inside}:
+                    reasons.append(problem)
             if reasons:
                 raise InvalidEntry(reasons, hint="mend the file, then repeat the command") from None
             if inside is None or inside == ref:
@@ -527,7 +679,10 @@ class OpenRepository:
             return self.catalog.resolve(inside)
 
     def inside(self, ref: str) -> str | None:
-        """A path of the caller's file system as one relative to the repository; None if it lies elsewhere."""
+        """A path of the caller's file system as one relative to the repository.
+
+        None if it lies elsewhere.
+        """
         if "\0" in ref:
             return None
         typed = self.options.cwd / os.path.expanduser(ref)
@@ -544,11 +699,19 @@ class OpenRepository:
         return read_entry(path, data, side)
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
-        """The entry (a rule: of the approval branch) and the text with its frontmatter; "" for a script without."""
+        """The entry (a rule: of the approval branch) and the text with its frontmatter.
+
+        "" for a script without.
+        """
         place = self.catalog.locate(entry_id)
         data, side = self.files_of(place)
         entry = self.parse(place.path, data, side)
-        text = side if side is not None else b"" if entry.code else data
+        if side is not None:
+            text = side
+        elif entry.code:
+            text = b""
+        else:
+            text = data
         if place.hash is None:
             from ai_lessons.model.frontmatter import with_code
 
@@ -556,13 +719,19 @@ class OpenRepository:
         return entry, text.decode("utf-8", "replace")
 
     def files_of(self, place: Location) -> tuple[bytes, bytes | None]:
-        """What the file of an entry and the one beside it hold now; of a rule the text in force. Raises NotFound.
+        """What the file of an entry and the one beside it hold now; of a rule the text in force.
 
-        Of a script that is kept elsewhere the code comes from there, as far as that file may be read.
+        Raises NotFound.
+
+        Of a script that is kept elsewhere the code comes from there, as far as that file may be
+        read.
         """
         if place.approved and place.hash:
             return self.rules.text(place.id, place.path, place.hash), None
-        data = self._code_elsewhere(place) if place.hash is None else self.store.read(place.path)
+        if place.hash is None:
+            data = self._code_elsewhere(place)
+        else:
+            data = self.store.read(place.path)
         return data, self.store.read(place.side_path) if place.side_path else None
 
     def _code_elsewhere(self, place: Location) -> bytes:
@@ -575,22 +744,33 @@ class OpenRepository:
 
     def expect(self, ids: Iterable[str]) -> None:
         """Prefetch the texts of these entries."""
-        self.rules.expect({x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash})
+        self.rules.expect(
+            {x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash}
+        )
 
     def file_of(self, summary: EntrySummary) -> str:
-        """The file whose history is that of the entry: of a script kept elsewhere its description."""
+        """The file whose history is that of the entry.
+
+        Of a script kept elsewhere its description.
+        """
         place = self.catalog.locate(summary.id)
-        return place.path if place.hash is not None else place.side_path or place.path
+        if place.hash is not None:
+            return place.path
+        return place.side_path or place.path
 
     def executable(self, path: str) -> bool:
         """Whether the file at `path` has its owner's execute bit."""
         return os.access(self.store.root / path, os.X_OK)
 
     def refuse_other_formats(self) -> None:
-        """Called before anything is written. Raises UnsupportedRepository: it is of a newer or an older program."""
+        """Called before anything is written.
+
+        Raises UnsupportedRepository: it is of a newer or an older program.
+        """
         from ai_lessons.model.config import refuse_older
 
-        with suppress(InvalidEntry, Refused, StorageFailed):  # a write that needs the settings meets this again
+        with suppress(InvalidEntry, Refused, StorageFailed):
+            # a write that needs the settings meets this again
             refuse_older(self.config)
 
     def set_autocommit(self) -> None:

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 
 
 def count(repo: RepositorySession) -> int:
-    """How many proposals wait; with nothing new since the last question it reads a few small files."""
+    """How many proposals wait.
+
+    With nothing new since the last question it reads a few small files.
+    """
     worktree = repo.store.worktree
     if repo.rules.ref() is None or not proposal_refs(worktree):
         return 0
-    from ai_lessons.approval import state  # only where proposals wait
+    # only where proposals wait
+    from ai_lessons.approval import state
 
     place = git_worktree.folder(repo.store.state_dir) / "pending.json"
     noted = state.kept(place, _key(repo))
@@ -30,8 +34,10 @@ def count(repo: RepositorySession) -> int:
             waiting = at.count()
     except NotFound:
         return 0
-    with suppress(StorageFailed):  # a repository that cannot be written is counted anew every time
-        # the key is made anew: the first look at the approval branch writes what `state` is made from
+    with suppress(StorageFailed):
+        # a repository that cannot be written is counted anew every time
+        # the key is made anew: the first look at the approval branch writes what `state` is made
+        # from
         state.keep(place, _key(repo), waiting)
     return waiting
 

@@ -18,13 +18,26 @@ if TYPE_CHECKING:
 
 def playable(checks: Iterable[AnyCheck]) -> list[CommandCheck | DoneCheck]:
     """The checks that a transcript tells enough for: it does not keep what an edit wrote."""
-    return [check for check in checks if isinstance(check, CommandCheck | DoneCheck)]
+    results: list[CommandCheck | DoneCheck] = []
+    for check in checks:
+        if isinstance(check, CommandCheck | DoneCheck):
+            results.append(check)
+    return results
 
 
 def would_speak(checks: Sequence[CommandCheck | DoneCheck], transcript: Transcript) -> bool:
-    """Whether a check breaks in a session: at a command, or where the agent ended its turn. Raises InvalidPattern."""
-    of_commands = [check for check in checks if isinstance(check, CommandCheck)]
-    of_what_was_done = [check for check in checks if isinstance(check, DoneCheck)]
+    """Whether a check breaks in a session: at a command, or where the agent ended its turn.
+
+    Raises InvalidPattern.
+    """
+    of_commands = []
+    for check in checks:
+        if isinstance(check, CommandCheck):
+            of_commands.append(check)
+    of_what_was_done = []
+    for check in checks:
+        if isinstance(check, DoneCheck):
+            of_what_was_done.append(check)
     remarks, succeeded, edits = list[str](), list[Succeeded](), dict[str, float]()
 
     def is_left_broken() -> bool:

@@ -22,12 +22,29 @@ from ai_lessons.app.trust import Trust
 from ai_lessons.app.write_checks import checked
 from ai_lessons.approval.proposals import file_at
 from ai_lessons.connectors.exporters import beside
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository, UsageError
+from ai_lessons.errors import (
+    AiLessonsError,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    UnsupportedRepository,
+    UsageError,
+)
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, tracking
 from ai_lessons.learning import statistics
-from ai_lessons.model import ENTERPRISE, PROJECT, USER, config, expression, frontmatter, layout, lessons, markdown
+from ai_lessons.model import (
+    ENTERPRISE,
+    PROJECT,
+    USER,
+    config,
+    expression,
+    frontmatter,
+    layout,
+    lessons,
+    markdown,
+)
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     LESSONS,
@@ -52,12 +69,18 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, RepositorySession
 
 
-LONGEST = 300  # Characters of a line of what others wrote and we repeat
+# Characters of a line of what others wrote and we repeat
+LONGEST = 300
 
-_NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
-_UNIX = expression(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
+_NOT_EXAMPLE = (
+    r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
+)
+_UNIX = expression(
+    rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?"
+)
 _WINDOWS = expression(
-    rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
+    rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}",
+    re.IGNORECASE,
 )
 
 
@@ -71,11 +94,10 @@ class Tie(NamedTuple):
 
 def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
     """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
-    result = [
-        Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
-        for shape in (_UNIX, _WINDOWS)
-        for match in shape.finditer(text)
-    ]
+    result = []
+    for shape in (_UNIX, _WINDOWS):
+        for match in shape.finditer(text):
+            result.append(Tie("path of one machine", match[0].rstrip(".%"), match.start()))
     folded = text.casefold()
     for words in {tuple(name.split()) for name in projects if len(name.strip()) >= 3}:
         if words[0].casefold() in folded:
@@ -93,8 +115,8 @@ _FOLLOWS: Final[Mapping[str, Recommendation]] = {STOP: "reject", WARNING: "revis
 class EvaluationFinding(NamedTuple):
     """A finding (`message`, without full stop); `where` is `path:line`, or empty.
 
-    `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be known, a `warning` asks
-    for a revision, a `stop` speaks against it.
+    `check` is secrets, duplicates, contradictions or specificity. `severity`: a `note` is to be
+    known, a `warning` asks for a revision, a `stop` speaks against it.
     """
 
     check: str
@@ -105,7 +127,10 @@ class EvaluationFinding(NamedTuple):
     @property
     def line(self) -> str:
         """`warning, specificity: … (path:line)`; what others wrote makes no lines of its own."""
-        severity = "" if self.severity == NOTE else f"{self.severity}, "
+        if self.severity == NOTE:
+            severity = ""
+        else:
+            severity = f"{self.severity}, "
         message, where = one_line(self.message, LONGEST), one_line(self.where, LONGEST)
         return f"{severity}{self.check}: {message}" + (f" ({where})" if where else "")
 
@@ -119,8 +144,12 @@ class EvaluationReport(NamedTuple):
     @property
     def recommendation(self) -> Recommendation:
         """By the gravest finding; a person decides."""
-        severities = {finding.severity for finding in self.findings}
-        return next((follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve")
+        severities = set()
+        for finding in self.findings:
+            severities.add(finding.severity)
+        return next(
+            (follows for severity, follows in _FOLLOWS.items() if severity in severities), "approve"
+        )
 
 
 def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
@@ -128,16 +157,25 @@ def specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eval
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
         for tie in ties(text, projects):
-            values[tie.sort].setdefault(tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}")
+            values[tie.sort].setdefault(
+                tie.value, f"{path}:{text.count(chr(10), 0, tie.start) + 1}"
+            )
     for sort, places in values.items():
         named = first_of([one_line(value, 80) for value in places], 6)
-        what = sort if len(places) == 1 else f"{sort} ({len(places)})"
-        yield EvaluationFinding("specificity", WARNING, f"{what}: {named}", next(iter(places.values())))
+        if len(places) == 1:
+            what = sort
+        else:
+            what = f"{sort} ({len(places)})"
+        yield EvaluationFinding(
+            "specificity", WARNING, f"{what}: {named}", next(iter(places.values()))
+        )
 
 
 def render(report: EvaluationReport) -> str:
     """Short Markdown for a commit message: the recommendation, and a line for each finding."""
-    lines = [f"- {finding.line}" for finding in report.findings] or ["- nothing was found that speaks against it"]
+    lines = [f"- {finding.line}" for finding in report.findings] or [
+        "- nothing was found that speaks against it"
+    ]
     return "\n".join([f"Evaluation: {report.recommendation}", "", *lines]) + "\n"
 
 
@@ -148,7 +186,10 @@ COPIED, PROPOSED, ASKED, PRESENT = "copied", "proposed", "asked", "present"
 
 
 class PromotionRequest(NamedTuple):
-    """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
+    """How to promote; `reason` is for those who decide.
+
+    `person`: may copy at once, also out of an enterprise.
+    """
 
     reason: str = ""
     person: bool = True
@@ -156,10 +197,23 @@ class PromotionRequest(NamedTuple):
 
 
 @json_fields(
-    "id", "handle", "title", "from_", "to", "outcome", "copy", "proposal", "evaluation", "policy", "decided_in", "notes"
+    "id",
+    "handle",
+    "title",
+    "from_",
+    "to",
+    "outcome",
+    "copy",
+    "proposal",
+    "evaluation",
+    "policy",
+    "decided_in",
+    "notes",
 )
 class Promoted(NamedTuple):
-    """What became of an entry that goes from one tier to another: a `copy`, or a `proposal` (also to release it).
+    """What became of an entry that goes from one tier to another.
+
+    A `copy`, or a `proposal` (also to release it).
 
     `policy`: the policy that decides. `decided_in`: the tier whose people decide, if any.
     """
@@ -192,21 +246,36 @@ class Promoted(NamedTuple):
 
 
 class Governed(NamedTuple):
-    """The policies of one enterprise as they hold; `repo` is None where its repository is not on this machine."""
+    """The policies of one enterprise as they hold.
+
+    `repo` is None where its repository is not on this machine.
+    """
 
     repo: RepositorySession | None
     values: tuple[config.PolicyValue, ...]
 
 
 def governed(library: Library, tier: str) -> Governed:
-    """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
+    """The policies of the enterprise whose tier is called so.
+
+    The safe defaults where nothing here knows it.
+    """
     try:
         repo = library.open(tier)
-        values = [_stated(repo, ref, commit) for ref, commit in counting(repo)]
-        none = config.defaults(f"{repo.store.root} has no approval branch yet, so the defaults hold")
+        values = []
+        for ref, commit in counting(repo):
+            values.append(_stated(repo, ref, commit))
+        none = config.defaults(
+            f"{repo.store.root} has no approval branch yet, so the defaults hold"
+        )
         return Governed(repo, reduce(config.stricter, values) if values else none)
     except NotFound:
-        return Governed(None, config.defaults(f"the repository of {tier} is not on this machine, so the defaults hold"))
+        return Governed(
+            None,
+            config.defaults(
+                f"the repository of {tier} is not on this machine, so the defaults hold"
+            ),
+        )
     except AiLessonsError as error:
         note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
         return Governed(None, config.strictest(note))
@@ -218,24 +287,38 @@ def counting(repo: RepositorySession) -> list[tuple[str, str]]:
     if ref is None:
         return []
     refs = (ref, tracking(repo.store.worktree, ref))
-    return [(name, commit) for name in dict.fromkeys(refs) if (commit := read_ref(repo.store.worktree, name))]
+    return [
+        (name, commit)
+        for name in dict.fromkeys(refs)
+        if (commit := read_ref(repo.store.worktree, name))
+    ]
 
 
 def _stated(repo: RepositorySession, ref: str, commit: str) -> tuple[config.PolicyValue, ...]:
-    """What the settings in a commit say. Raises UnsupportedRepository: an object is missing here."""
+    """What the settings in a commit say.
+
+    Raises UnsupportedRepository: an object is missing here.
+    """
     data = file_at(repo.store.worktree, commit, CONFIG_PATH)
     branch = branch_name(ref)
     try:
         values = config.read(config.known_fields((data or b"").decode()))
     except (InvalidEntry, UnicodeDecodeError, UnsupportedRepository):
-        values = config.strictest(f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold")
-    return tuple(value._replace(place=f"{CONFIG_PATH} on {branch} at {commit[:10]}") for value in values)
+        values = config.strictest(
+            f"{CONFIG_PATH} on {branch} cannot be read, so the strictest policies hold"
+        )
+    results = []
+    for value in values:
+        results.append(value._replace(place=f"{CONFIG_PATH} on {branch} at {commit[:10]}"))
+    return tuple(results)
 
 
 LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", config.RELEASED)
 """Keys of the original that its copy does not get."""
 
-_OWN = frozenset((*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets"))
+_OWN = frozenset(
+    (*LEFT_BEHIND, "id", "kind", "title", "created", "source", "links", "status", "allow_secrets")
+)
 
 
 class Move(NamedTuple):
@@ -253,16 +336,28 @@ class Move(NamedTuple):
 
 def digest(entry: Entry) -> str:
     """A digest of what an entry says, without what a copy says of itself."""
-    fields = {str(key): value for key, value in entry.fields.items() if key not in _OWN}
+    fields = {}
+    for key, value in entry.fields.items():
+        if key not in _OWN:
+            fields[str(key)] = value
     parts = (entry.kind.value, entry.title, entry.body.strip(), entry.code, fields)
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return sha256(
+        json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:16]
 
 
 def releases(entry: Entry) -> dict[str, str]:
     """The tiers that an entry may go to, each with the digest of the text that was meant."""
     stated = entry.fields.get(config.RELEASED)
-    rows = [row for row in stated if isinstance(row, dict)] if isinstance(stated, list) else []
-    return {str(tier): str(name) for row in rows for tier, name in row.items()}
+    if isinstance(stated, list):
+        rows = [row for row in stated if isinstance(row, dict)]
+    else:
+        rows = []
+    releases: dict[str, str] = {}
+    for row in rows:
+        for tier, name in row.items():
+            releases[str(tier)] = str(name)
+    return releases
 
 
 def lets_go(entry: Entry, original: Entry, target: str) -> bool:
@@ -279,18 +374,29 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
     repo.current()
 
     def says_so(commit: str, path: str) -> bool:
-        files = {name: file_at(repo.store.worktree, commit, name) for name in (path, layout.side_of(path))}
-        entry = proposals.entry_of(path, {name: data for name, data in files.items() if data is not None})
+        files = {}
+        for name in (path, layout.side_of(path)):
+            files[name] = file_at(repo.store.worktree, commit, name)
+        entry = proposals.entry_of(
+            path, {name: data for name, data in files.items() if data is not None}
+        )
         return entry is not None and lets_go(entry, original, target)
 
-    paths = [summary.path for summary in repo.catalog.many(proposals.copies(repo, original)).values()]
-    return bool(branches) and any(all(says_so(commit, path) for _, commit in branches) for path in paths)
+    paths = []
+    for summary in repo.catalog.many(proposals.copies(repo, original)).values():
+        paths.append(summary.path)
+    return bool(branches) and any(
+        all(says_so(commit, path) for _, commit in branches) for path in paths
+    )
 
 
 class PolicyDecision(NamedTuple):
-    """The strictest answer of any policy to a move; `stated` is that policy, None where none is asked.
+    """The strictest answer of any policy to a move.
 
-    `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in any of the policies.
+    `stated` is that policy, None where none is asked.
+
+    `released`: it asks for more than this, and a person let the text go. `notes`: what to mend in
+    any of the policies.
     """
 
     verdict: config.PolicyVerdict = config.PolicyVerdict.AS_IS
@@ -302,8 +408,13 @@ class PolicyDecision(NamedTuple):
     @property
     def sentence(self) -> str:
         """Whose policy it is, what it says and where that is stated; empty where none is asked."""
-        end = "; a person released this text" if self.released else ""
-        return f"{self.enterprise}: {self.stated}{end}" if self.stated else ""
+        if self.released:
+            end = "; a person released this text"
+        else:
+            end = ""
+        if self.stated:
+            return f"{self.enterprise}: {self.stated}{end}"
+        return ""
 
 
 def decide(library: Library, move: Move) -> PolicyDecision:
@@ -316,10 +427,21 @@ def decide(library: Library, move: Move) -> PolicyDecision:
         repo, values = governed(library, enterprise)
         notes |= dict.fromkeys(value.note for value in values if value.note)
         stated = next(value for value in values if value.policy == policy)
-        verdict, let_go = config.answer(policy, stated.value, code=move.code, tied=bool(move.ties)), False
-        if repo and move.entry and verdict in {config.PolicyVerdict.GENERIC, config.PolicyVerdict.NEEDS_RELEASE}:
+        verdict, let_go = (
+            config.answer(policy, stated.value, code=move.code, tied=bool(move.ties)),
+            False,
+        )
+        if (
+            repo
+            and move.entry
+            and verdict in {config.PolicyVerdict.GENERIC, config.PolicyVerdict.NEEDS_RELEASE}
+        ):
             let_go = released(repo, move.entry, move.target)
-        decisions.append(PolicyDecision(config.PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go))
+        decisions.append(
+            PolicyDecision(
+                config.PolicyVerdict.AS_IS if let_go else verdict, enterprise, stated, let_go
+            )
+        )
     order = list(config.PolicyVerdict)
     decision = max(decisions, key=lambda made: order.index(made.verdict), default=PolicyDecision())
     if decision.verdict in {config.PolicyVerdict.GENERIC, config.PolicyVerdict.REFUSED}:
@@ -333,7 +455,10 @@ def guard(library: Library, into: RepositorySession, changes: Sequence[Change]) 
     Removals pass, and files that are there and only committed; code that is in these files already may stay.
     Raises Refused: the policy forbids it.
     """
-    texts = {x.path: x.data for x in changes if isinstance(x.data, bytes) and layout.place(x.path)}
+    texts = {}
+    for x in changes:
+        if isinstance(x.data, bytes) and layout.place(x.path):
+            texts[x.path] = x.data
     if not texts:
         return
     code = frozenset[str]().union(*map(code_in, texts, texts.values()))
@@ -347,11 +472,15 @@ _MAY_HOLD_CODE = expression(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 
 def code_in(path: str, data: bytes) -> frozenset[str]:
-    """What counts as code in a file: all of a script, else the blocks of it. Code in a sentence is none."""
+    """What counts as code in a file: all of a script, else the blocks of it.
+
+    Code in a sentence is none.
+    """
     text = data.decode("utf-8", "replace")
     if not layout.is_markdown(path):
         return frozenset({text})
-    if not _MAY_HOLD_CODE.search(text):  # most texts: the Markdown parser takes longer to load than all else here
+    if not _MAY_HOLD_CODE.search(text):
+        # most texts: the Markdown parser takes longer to load than all else here
         return frozenset()
     from ai_lessons.model.chunks import code_blocks
 
@@ -359,7 +488,11 @@ def code_in(path: str, data: bytes) -> frozenset[str]:
         parsed = markdown.parse(text)
     except InvalidEntry:
         return frozenset(code_blocks(text))
-    return frozenset(block for part in (parsed.body, *_strings(parsed.fields)) for block in code_blocks(part))
+    results = []
+    for part in (parsed.body, *_strings(parsed.fields)):
+        for block in code_blocks(part):
+            results.append(block)
+    return frozenset(results)
 
 
 def _strings(value: Any) -> list[str]:
@@ -384,7 +517,9 @@ def _refused(move: Move, decision: PolicyDecision) -> Refused:
     else:
         project = f"while a project of {decision.enterprise} is worked in: {policy}"
         why = f"{'no code' if generic else 'nothing'} is written to the user's repository {project}"
-        hint = "write it to the project: --tier project" + (", or leave the code out" if generic else "")
+        hint = "write it to the project: --tier project" + (
+            ", or leave the code out" if generic else ""
+        )
     return Refused(why, hint=hint)
 
 
@@ -405,7 +540,9 @@ class SourceEntry(NamedTuple):
     @property
     def whole(self) -> str:
         """All its files as one text: what a policy looks at, and what a person releases."""
-        return self.text if self.code is None else f"{self.text}\n{self.entry.code}"
+        if self.code is None:
+            return self.text
+        return f"{self.text}\n{self.entry.code}"
 
 
 class TargetCopy(NamedTuple):
@@ -417,25 +554,42 @@ class TargetCopy(NamedTuple):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
+        """What the files say, with empty lines for what we wrote of where it comes from.
+
+        No author can revise it.
+        """
         file = self.entry.side_path or self.entry.path
-        texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
+        texts = {}
+        for path, data in self.files.items():
+            texts[path] = data.decode("utf-8", "replace")
         texts[file] = _SOURCE.sub(lambda match: "\n" * match[0].count("\n"), texts[file], count=1)
         return texts
 
 
 def source_entry(repo: RepositorySession, summary: EntrySummary) -> SourceEntry:
-    """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
+    """An entry with its files, also the code outside.
+
+    Raises NotFound, StorageFailed; Refused: that is not trusted.
+    """
     entry, text = repo.load(summary.id)
-    identity = frontmatter.identity(entry) if entry.derived or not text else {}
+    if entry.derived or not text:
+        identity = frontmatter.identity(entry)
+    else:
+        identity = {}
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
         return SourceEntry(entry, text)
     file, code = content(repo, entry)
-    trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(code, interpreter_of(entry))
-    if not trusted:  # a pulled file may name any path
+    trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(
+        code, interpreter_of(entry)
+    )
+    if not trusted:
+        # a pulled file may name any path
         raise Refused(
-            f"{summary.handle} names a file outside its repository that this machine does not trust: {file}",
+            (
+                f"{summary.handle} names a file outside its repository that this machine does "
+                f"not trust: {file}"
+            ),
             hint=f"read it, then allow it: ai-lessons admin trust-script {summary.handle}",
         )
     entry = entry._replace(code=code.decode("utf-8", "replace"))
@@ -444,7 +598,9 @@ def source_entry(repo: RepositorySession, summary: EntrySummary) -> SourceEntry:
 
 def _files(path: str, text: str, code: bytes | None) -> dict[str, bytes]:
     """The files of an entry at `path`; the last one has its frontmatter."""
-    return {path: text.encode()} if code is None else {path: code, layout.side_of(path): text.encode()}
+    if code is None:
+        return {path: text.encode()}
+    return {path: code, layout.side_of(path): text.encode()}
 
 
 def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
@@ -456,18 +612,24 @@ def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) 
     if layout.place(path) is None or f"/{entry.kind.folder}/" not in path:
         path = layout.resource_path(entry.kind, project, entry.versions, path.rpartition("/")[2])
     if entry.kind is Kind.DOC and not layout.is_markdown(path):
-        path += ".md"  # only Markdown can say where it comes from
+        # only Markdown can say where it comes from
+        path += ".md"
     taken = any(map(target.store.exists, (path, layout.side_of(path))))
-    return beside(path, entry_id) if taken else path
+    if taken:
+        return beside(path, entry_id)
+    return path
 
 
 def _links(entry: Entry, target: RepositorySession) -> list[Link]:
     """The links of the copy that lead to something in the target, the one to its original last."""
     kept = []
     for link in entry.links:
-        summaries = target.catalog.many([link.target, *proposals.promoted_from(target, link.target)])
+        summaries = target.catalog.many(
+            [link.target, *proposals.promoted_from(target, link.target)]
+        )
         kept += [
-            link._replace(target=link.target if link.target in summaries else copy) for copy in list(summaries)[:1]
+            link._replace(target=link.target if link.target in summaries else copy)
+            for copy in list(summaries)[:1]
         ]
     return list(dict.fromkeys([*kept, Link(Relation.DERIVED_FROM.value, entry.id)]))
 
@@ -480,32 +642,44 @@ def scope_of(repo: RepositorySession, entry: Entry) -> str:
     if tier == PROJECT:
         return f"{lessons.PROJECT}:{place_of(repo)}"
     person = (identity(repo.store.worktree, "AUTHOR") or "").partition(" <")[0]
-    return f"{lessons.USER}:{person or 'unknown'}" if tier == USER else lessons.GLOBAL
+    if tier == USER:
+        return f"{lessons.USER}:{person or 'unknown'}"
+    return lessons.GLOBAL
 
 
 def place_of(repo: RepositorySession) -> str:
-    """What the code project around a project's repository, or the enterprise of a tier, is called; else empty."""
+    """What the code project around a project's repository, or the enterprise of a tier, is called.
+
+    Else empty.
+    """
     root, tier = repo.store.root, repo.options.tier
     if tier == PROJECT:
         return (root.parent.parent if root.parent.name == ".ai" else root).name
-    return tier.removeprefix(ENTERPRISE) if tier.startswith(ENTERPRISE) else ""
+    if tier.startswith(ENTERPRISE):
+        return tier.removeprefix(ENTERPRISE)
+    return ""
 
 
 TRAILER = "Promoted-from"
 
 
-def promote(library: Library, ref: str, to: str, request: PromotionRequest | None = None) -> Promoted:
+def promote(
+    library: Library, ref: str, to: str, request: PromotionRequest | None = None
+) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
-    Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
-    Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
+    Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing
+    to propose on.
+    Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name
+    for the user.
     InvalidEntry: it breaks the format, or holds a secret.
     """
     source, summary = library.holding(ref)
     target = library.open(to)
     if target.store.root == source.store.root:
         raise UsageError(
-            f"{summary.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers"
+            f"{summary.handle} is in the {source.options.tier} tier already",
+            hint="ai-lessons admin tiers",
         )
     target.refuse_other_formats()
     target.current()
@@ -526,7 +700,9 @@ class _Promotion:
     def carry_out(self) -> Promoted:
         to = self.target.options.tier
         original = source_entry(self.source, self.summary)
-        weakest = weakest_origin(self.library.reading, self.summary) if self.summary.kind is Kind.LESSON else None
+        weakest = None
+        if self.summary.kind is Kind.LESSON:
+            weakest = weakest_origin(self.library.reading, self.summary)
         copy = self._copy(original, self.target, weakest)
         code = original.code is not None or any(map(code_in, copy.files, copy.files.values()))
         move = Move(original.entry, self.source.options.tier, to, code, self._ties(original))
@@ -534,9 +710,13 @@ class _Promotion:
         plan = self._plan(copy, decision)
         if plan.outcome == PRESENT:
             return plan
-        if not self.request.person and (plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)):
+        if not self.request.person and (
+            plan.outcome == COPIED or self.source.options.tier.startswith(ENTERPRISE)
+        ):
             hint = f"ask the user to run: ai-lessons contribute promote {self.summary.handle} --to {to}"
-            raise Refused(f"an agent only proposes: a person takes {self.summary.handle} to {to}", hint=hint)
+            raise Refused(
+                f"an agent only proposes: a person takes {self.summary.handle} to {to}", hint=hint
+            )
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
@@ -546,24 +726,41 @@ class _Promotion:
     def _copy(
         self, original: SourceEntry, target: RepositorySession, weakest: EntrySummary | None = None
     ) -> TargetCopy:
-        """The copy under an id of its own, which says where it comes from. The target's catalog is up to date.
+        """The copy under an id of its own, which says where it comes from.
 
-        Links lead to what is there; others are named. Of a lesson it is no surer than the `weakest` of its origins.
+        The target's catalog is up to date.
+
+        Links lead to what is there; others are named. Of a lesson it is no surer than the `weakest`
+        of its origins.
         """
         source, entry, fields = self.source, original.entry, original.entry.fields
         now = source.options.now()
         entry_id, created = frontmatter.new_id(now), frontmatter.stamp(now)
-        changes: dict[str, Any] = {key: REMOVE for key in LEFT_BEHIND if key in fields}
-        changes |= {"id": entry_id, "kind": entry.kind.value, "title": entry.title, "created": created}
-        changes |= lessons.weakened(fields, weakest) if weakest else {}
+        changes: dict[str, Any] = {}
+        for key in LEFT_BEHIND:
+            if key in fields:
+                changes[key] = REMOVE
+        changes |= {
+            "id": entry_id,
+            "kind": entry.kind.value,
+            "title": entry.title,
+            "created": created,
+        }
+        if weakest:
+            changes |= lessons.weakened(fields, weakest)
         stated = changes.get("source", fields.get("source"))
-        changes["source"] = promoted(stated, entry.id, scope_of(source, entry), source.options.tier, self._start())
+        changes["source"] = promoted(
+            stated, entry.id, scope_of(source, entry), source.options.tier, self._start()
+        )
         changes["links"] = frontmatter.link_items(_links(entry, target))
-        changes |= {"status": "active"} if entry.kind is Kind.LESSON else {}
+        if entry.kind is Kind.LESSON:
+            changes |= {"status": "active"}
         changes |= secrets.fields(self.request.allow_secrets, existing=fields, text=original.whole)
         path = _path(entry, target, entry_id, created)
         files = _files(path, markdown.edit(original.text, changes), original.code)
-        return TargetCopy(read_entry(path, *files.values()), files, (path,) if original.executable else ())
+        return TargetCopy(
+            read_entry(path, *files.values()), files, (path,) if original.executable else ()
+        )
 
     def _ask(self, original: SourceEntry, decision: PolicyDecision) -> Suggested:
         """Propose to the enterprise's people that they let exactly this text go; once.
@@ -585,11 +782,25 @@ class _Promotion:
                 if entry and lets_go(entry, original.entry, to):
                     note = f"asked for already: {branch} waits for a person"
                     handle = at.called(waiting)
-                    return Suggested(waiting.entry, handle, entry.title, waiting.path, branch, waiting.commit, (note,))
+                    return Suggested(
+                        waiting.entry,
+                        handle,
+                        entry.title,
+                        waiting.path,
+                        branch,
+                        waiting.commit,
+                        (note,),
+                    )
             return self._propose(at, copy, f"Release to {to}: {copy.entry.title}", report)
 
     def _propose(
-        self, at: proposals.ProposalContext, copy: TargetCopy, subject: str, report: str, *, decided: bool = False
+        self,
+        at: proposals.ProposalContext,
+        copy: TargetCopy,
+        subject: str,
+        report: str,
+        *,
+        decided: bool = False,
     ) -> Suggested:
         return proposals.make(
             at, copy.entry, copy.files, subject,
@@ -604,34 +815,51 @@ class _Promotion:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.entry)
         summaries = enterprise.catalog.many(proposals.copies(enterprise, original.entry)).values()
-        readable = (x for x in summaries if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path))
+        readable = (
+            x for x in summaries if x.kind is not Kind.SCRIPT or enterprise.store.exists(x.path)
+        )
         near = (source_entry(enterprise, summary) for summary in readable)
         same = next((entry for entry in near if digest(entry.entry) == text), None)
         if same is None:
             copy = self._copy(original, enterprise)
         else:
             path = same.entry.path
-            copy = TargetCopy(same.entry, _files(path, same.text, same.code), (path,) if same.executable else ())
+            copy = TargetCopy(
+                same.entry, _files(path, same.text, same.code), (path,) if same.executable else ()
+            )
         file = list(copy.files)[-1]
         named = {**releases(copy.entry), self.target.options.tier: text}
         rows = {config.RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
-        return copy._replace(files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()})
+        return copy._replace(
+            files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()}
+        )
 
     def _ties(self, original: SourceEntry) -> tuple[str, ...]:
-        """What in the entry belongs to one place: paths and projects, also its own unless the target knows that."""
+        """What in the entry belongs to one place.
+
+        Paths and projects, also its own unless the target knows that.
+        """
         projects, project = [place_of(self.source)], original.entry.project
         same = Filter(project=project, status=None, limit=1)
         if project not in {"", GLOBAL_PROJECT} and not self.target.catalog.select(same):
             projects.append(project)
         text = f"{original.entry.project}\n{original.whole}"
-        return tuple(dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects)))
+        return tuple(
+            dict.fromkeys(f"{tie.sort} ({one_line(tie.value, 80)})" for tie in ties(text, projects))
+        )
 
     def _plan(self, copy: TargetCopy, decision: PolicyDecision) -> Promoted:
         """What is to be done, decided without doing any of it."""
         same, asks = self._same_there(copy), decision.verdict is config.PolicyVerdict.NEEDS_RELEASE
-        outcome = PROPOSED if self._proposes else COPIED
+        if self._proposes:
+            outcome = PROPOSED
+        else:
+            outcome = COPIED
         if same or asks:
-            outcome = PRESENT if same else ASKED
+            if same:
+                outcome = PRESENT
+            else:
+                outcome = ASKED
         decided_in = {PROPOSED: self.target.options.tier, ASKED: decision.enterprise}
         return Promoted(
             entry=self.summary,
@@ -645,9 +873,14 @@ class _Promotion:
         )
 
     def _start(self) -> tuple[float, float] | None:
-        """Alpha and beta with which a lesson begins that did well or badly; None: as its author says."""
+        """Alpha and beta with which a lesson begins that did well or badly.
+
+        None: as its author says.
+        """
         summary = self.summary
-        used = self.source.usages.of(summary) if summary.kind is Kind.LESSON else None
+        used = None
+        if summary.kind is Kind.LESSON:
+            used = self.source.usages.of(summary)
         start = summary.start
         if used and used.tallies.outcomes:
             start = statistics.inherited(statistics.prior(summary.confidence), [used])
@@ -662,11 +895,18 @@ class _Promotion:
     def _same_there(self, copy: TargetCopy) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self.target, copy.entry
-        summaries = target.catalog.select(Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None))
+        summaries = target.catalog.select(
+            Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None)
+        )
         near = {summary.id: summary for summary in summaries}
         for summary in (near | target.catalog.many(proposals.copies(target, entry))).values():
             if _says_the_same(target.load(summary.id)[0], entry):
-                return [f"{summary.handle} {summary.title} ({target.options.tier}) says the same already"]
+                return [
+                    (
+                        f"{summary.handle} {summary.title} ({target.options.tier}) says the "
+                        "same already"
+                    )
+                ]
         if not self._proposes or target.rules.ref() is None:
             return []
         with proposals.open_proposals(target) as at:
@@ -681,11 +921,15 @@ class _Promotion:
         reason = one_line(self.request.reason, LONGEST)
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
-            trailers = [("Entry", copy.entry.id), self._trailer, *([("Reason", reason)] if reason else [])]
-            runs = copy.executable
-            changes = [
-                Change(path, data, executable=path in runs or None, expect=None) for path, data in copy.files.items()
+            trailers = [
+                ("Entry", copy.entry.id),
+                self._trailer,
+                *([("Reason", reason)] if reason else []),
             ]
+            runs = copy.executable
+            changes = []
+            for path, data in copy.files.items():
+                changes.append(Change(path, data, executable=path in runs or None, expect=None))
             applied = self.target.write(subject, changes, trailers, decided=True)
             return plan._replace(copy=self.target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.evaluation)
@@ -697,7 +941,14 @@ def _says_the_same(entry: Entry, other: Entry) -> bool:
     """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
 
     def parts(entry: Entry) -> tuple[object, ...]:
-        return entry.kind, entry.title, entry.pattern, entry.rationale, entry.body.strip(), entry.code
+        return (
+            entry.kind,
+            entry.title,
+            entry.pattern,
+            entry.rationale,
+            entry.body.strip(),
+            entry.code,
+        )
 
     return parts(entry) == parts(other)
 
@@ -709,19 +960,28 @@ def evaluate(
     projects: Sequence[str] = (),
     same: Sequence[str] = (),
 ) -> EvaluationReport:
-    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path.
+    """The report on an entry of `projects` for the repository `target`.
+
+    `files`: its new texts, by path.
 
     `same`: what is known to say the same there; then nothing else is compared with it.
     """
     target.current()
     findings = list(_secrets(entry, files))
-    findings += (EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same)
+    findings += (
+        EvaluationFinding("duplicates", STOP, f"the same is there already: {name}") for name in same
+    )
     if not same:
         near = proposals.alike(proposals.comparable(entry), _like(target, entry))
         findings += (EvaluationFinding("duplicates", WARNING, f"close to {name}") for name in near)
-        findings += (EvaluationFinding("contradictions", WARNING, sentence) for sentence in _opposed(target, entry))
+        findings += (
+            EvaluationFinding("contradictions", WARNING, sentence)
+            for sentence in _opposed(target, entry)
+        )
     findings += specific(files, projects)
-    return EvaluationReport(tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings))
+    return EvaluationReport(
+        tuple(finding._replace(message=one_line(finding.message, LONGEST)) for finding in findings)
+    )
 
 
 def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFinding]:
@@ -729,24 +989,40 @@ def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFindi
     for path, text in files.items():
         for secret in secrets.secrets_in(text):
             allowed = secret.fingerprint in may_stay
-            what = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if allowed else "")
-            yield EvaluationFinding("secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}")
+            what = f"holds what looks like a secret ({secret.sort})" + (
+                ", which its file allows" if allowed else ""
+            )
+            yield EvaluationFinding(
+                "secrets", NOTE if allowed else STOP, what, f"{path}:{secret.line}"
+            )
 
 
 def _like(repo: RepositorySession, entry: Entry) -> Iterator[proposals.ComparableText]:
-    """Entries of the same kind that may say much the same: its copies, and those whose titles are like its own."""
+    """Entries of the same kind that may say much the same.
+
+    Its copies, and those whose titles are like its own.
+    """
     summaries = {
-        summary.id: summary for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+        summary.id: summary
+        for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
     }
-    titled = [summary.id for summary in summaries.values() if likeness(summary.title, entry.title) >= ALIKE]
+    titled = [
+        summary.id
+        for summary in summaries.values()
+        if likeness(summary.title, entry.title) >= ALIKE
+    ]
     for entry_id in dict.fromkeys([*proposals.copies(repo, entry), *titled[:COMPARED]]):
-        with suppress(AiLessonsError):  # removed or broken since the catalog looked
+        with suppress(AiLessonsError):
+            # removed or broken since the catalog looked
             if summary := summaries.get(entry_id):
                 yield proposals.comparable(repo.load(entry_id)[0], summary.handle, summary.tier)
 
 
 def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
-    """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
+    """Sentences about what here says the opposite.
+
+    By a link of either, or for the same case in the same words.
+    """
     catalog, pattern = repo.catalog, entry.pattern
     linked = catalog.many(proposals.contradicted(repo, entry))
     for summary in linked.values():
@@ -758,12 +1034,19 @@ def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
             yield f"{_name(summary)} says the opposite for the same case"
     for summary in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
         begins = _NEGATIVE.match(summary.title)
-        differs = bool(begins) is not pattern.negative  # one forbids, the other demands
-        action = summary.title[begins.end() :] if begins else summary.title
+        # one forbids, the other demands
+        differs = bool(begins) is not pattern.negative
+        if begins:
+            action = summary.title[begins.end() :]
+        else:
+            action = summary.title
         if summary.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
             yield f"{_name(summary)} says the opposite"
 
 
 def _name(summary: EntrySummary) -> str:
-    state = "in force" if summary.kind is Kind.RULE else summary.kind.value
+    if summary.kind is Kind.RULE:
+        state = "in force"
+    else:
+        state = summary.kind.value
     return f"{summary.handle} {summary.title!r} ({state})"

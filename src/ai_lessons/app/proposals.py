@@ -1,4 +1,7 @@
-"""Proposes an entry on a branch of its own, and finds what speaks against it: duplicates, opposites, secrets."""
+"""Proposes an entry on a branch of its own, and finds what speaks against it.
+
+Duplicates, opposites, secrets.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ if TYPE_CHECKING:
     from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Rejection, Repository
     from ai_lessons.approval.state import Trunk
 
-MOST_NAMED: Final = 5  # So many entries that are much alike are named, and people whose proposals are not listed
+# So many entries that are much alike are named, and people whose proposals are not listed
+MOST_NAMED: Final = 5
 
 
 class ComparableText(NamedTuple):
@@ -72,32 +76,54 @@ class ComparableText(NamedTuple):
 
 def comparable(entry: Entry, handle: str = "", state: str = "") -> ComparableText:
     """An entry's text for comparison."""
-    text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
+    if entry.code:
+        text = f"{entry.body}\n{entry.code}"
+    else:
+        text = entry.body
     return ComparableText(entry.id, handle, entry.title, entry.rationale, text, state)
 
 
 def alike(text: ComparableText, texts: Iterable[ComparableText]) -> tuple[str, ...]:
     """Names of up to `MOST_NAMED` entries that say much the same, each with how much (0 to 1), most alike first."""
     scored = sorted((-_likeness(text, other), other.name) for other in texts if other.id != text.id)
-    return tuple(f"{name}, {-score:.2f}" for score, name in scored[:MOST_NAMED] if -score >= ALIKE)
+    results = []
+    for score, name in scored[:MOST_NAMED]:
+        if -score >= ALIKE:
+            results.append(f"{name}, {-score:.2f}")
+    return tuple(results)
 
 
 def _likeness(text: ComparableText, other: ComparableText) -> float:
-    """How alike two texts are: by their titles, or as a whole where the other is more than a title."""
-    whole = likeness(text.text, other.text) if other.body or other.rationale else 0.0
+    """How alike two texts are.
+
+    By their titles, or as a whole where the other is more than a title.
+    """
+    if other.body or other.rationale:
+        whole = likeness(text.text, other.text)
+    else:
+        whole = 0.0
     return max(whole, likeness(text.title, other.title))
 
 
 def contradicted(repo: RepositorySession, entry: Entry) -> list[str]:
     """The ids that an entry contradicts by a link of either side."""
-    ids = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
-    edges = [edge for edge in repo.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
+    ids = []
+    for link in entry.links:
+        if link.relation == Relation.CONTRADICTS:
+            ids.append(link.target)
+    edges = []
+    for edge in repo.catalog.edges(entry.id):
+        if edge.relation == Relation.CONTRADICTS:
+            edges.append(edge)
     ids += [edge.source if edge.target == entry.id else edge.target for edge in edges]
     return list(dict.fromkeys(ids))
 
 
 def copies(repo: RepositorySession, entry: Entry) -> list[str]:
-    """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
+    """The ids under which an entry may stand here.
+
+    Those promoted from it, what it was promoted from, its own.
+    """
     original = lessons.original_of(entry.fields.get("source"))
     return [*promoted_from(repo, entry.id), *([original] if original else []), entry.id]
 
@@ -105,17 +131,26 @@ def copies(repo: RepositorySession, entry: Entry) -> list[str]:
 def promoted_from(repo: RepositorySession, entry_id: str) -> list[str]:
     """The ids of what here is derived from an entry."""
     edges = repo.catalog.edges(entry_id)
-    return [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
+    results: list[str] = []
+    for edge in edges:
+        if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id:
+            results.append(edge.source)
+    return results
 
 
 IN_FORCE, PENDING = "in force", "proposed"
 
-SHOWN = 50  # So many proposals are listed, compared and reviewed at a time
-SHORTEST_END = 4  # An end of an id has so many characters at least
+# So many proposals are listed, compared and reviewed at a time
+SHOWN = 50
+# An end of an id has so many characters at least
+SHORTEST_END = 4
 
 
 class ProposalContext:
-    """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
+    """One look at the proposals of a repository; nothing is asked twice.
+
+    The catalog is up to date.
+    """
 
     def __init__(self, repo: RepositorySession, git: Repository, trunk: Trunk) -> None:
         self.repo, self.git, self.trunk = repo, git, trunk
@@ -133,10 +168,17 @@ class ProposalContext:
 
     @cached_property
     def page(self) -> ProposalPage:
-        """Open proposals, oldest first: at most `SHOWN`; notes name those that are not listed, and broken ones."""
+        """Open proposals, oldest first: at most `SHOWN`.
+
+        Notes name those that are not listed, and broken ones.
+        """
         page = proposals.read_page(self.git, self.trunk, self._refs, SHOWN)
-        hidden = [f"not listed: {number} more of {who}" for who, number in page.left_out.most_common(MOST_NAMED)]
-        self.repo.rules.notes = tuple(dict.fromkeys((*self.repo.rules.notes, *page.damaged.values(), *hidden)))
+        hidden = []
+        for who, number in page.left_out.most_common(MOST_NAMED):
+            hidden.append(f"not listed: {number} more of {who}")
+        self.repo.rules.notes = tuple(
+            dict.fromkeys((*self.repo.rules.notes, *page.damaged.values(), *hidden))
+        )
         return page
 
     @property
@@ -150,30 +192,59 @@ class ProposalContext:
         return proposals.read_page(self.git, self.trunk, self._refs, len(self._refs))
 
     def count(self) -> int:
-        """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
+        """How many proposals wait.
+
+        Branches beyond those that can be looked at are taken for open ones.
+        """
         return len(self.every.proposals) + self.every.left_out.total()
 
     def local(self) -> list[OpenProposal]:
         """Every open proposal that has a branch here."""
-        here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
+        here = {}
+        for ref, commit in self._refs.items():
+            if ref.startswith("refs/heads/"):
+                here[ref] = commit
         return proposals.read_page(self.git, self.trunk, here).proposals
 
     def about(self, entry: str) -> list[OpenProposal]:
         """Open proposals about the entry with this id."""
-        return [proposal for proposal in self._near(entry) if proposal.entry == entry]
+        results: list[OpenProposal] = []
+        for proposal in self._near(entry):
+            if proposal.entry == entry:
+                results.append(proposal)
+        return results
 
     def _near(self, text: str) -> list[OpenProposal]:
-        """Those of a branch of this name, or about an entry whose id ends so; then those that are shown."""
-        ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
-        named = [ref for ref in self._refs if text in {branch_of(ref), branch_name(ref)}]
-        end = ends[named[0]] if named else id_end(text) if len(id_end(text)) >= SHORTEST_END else ""
-        same = [ref for ref in self._refs if end and ends[ref] and (ends[ref].endswith(end) or end.endswith(ends[ref]))]
+        """Those of a branch of this name, or about an entry whose id ends so.
+
+        Then those that are shown.
+        """
+        ends = {}
+        for ref in self._refs:
+            ends[ref] = rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or ""
+        named = []
+        for ref in self._refs:
+            if text in {branch_of(ref), branch_name(ref)}:
+                named.append(ref)
+        if named:
+            end = ends[named[0]]
+        elif len(id_end(text)) >= SHORTEST_END:
+            end = id_end(text)
+        else:
+            end = ""
+        same = []
+        for ref in self._refs:
+            if end and ends[ref] and (ends[ref].endswith(end) or end.endswith(ends[ref])):
+                same.append(ref)
         meant = {ref: self._refs[ref] for ref in (*named, *same)}
         near = proposals.read_page(self.git, self.trunk, meant, SHOWN, named).proposals
         return list({proposal.ref: proposal for proposal in (*self.waiting, *near)}.values())
 
     def find(self, ref: str) -> OpenProposal:
-        """The open proposal of a branch, handle, id, end of an id, path or title. Raises NotFound, AmbiguousName."""
+        """The open proposal of a branch, handle, id, end of an id, path or title.
+
+        Raises NotFound, AmbiguousName.
+        """
         text = ref.strip()
         near = self._near(text)
         path, end = self.repo.inside(text) or text, id_end(text)
@@ -181,21 +252,30 @@ class ProposalContext:
             [waiting for waiting in near if text == waiting.branch]
             or [waiting for waiting in near if text == waiting.name]
             or [waiting for waiting in near if any(path == piece.path for piece in waiting.pieces)]
-            or [waiting for waiting in near if len(end) >= SHORTEST_END and waiting.entry.endswith(end)]
+            or [
+                waiting
+                for waiting in near
+                if len(end) >= SHORTEST_END and waiting.entry.endswith(end)
+            ]
             or [waiting for waiting in near if self.title(waiting).casefold() == text.casefold()]
         )
         if len(matches) > 1:
             raise AmbiguousName(text, [proposal.branch for proposal in matches])
         if not matches:
             named = self.nearest(text)
-            hint = "" if named else "no proposal waits: ai-lessons admin review-rules --list"
+            if named:
+                hint = ""
+            else:
+                hint = "no proposal waits: ai-lessons admin review-rules --list"
             raise NotFound("open proposal", ref, suggestions=named, hint=hint)
         return matches[0]
 
     def nearest(self, text: str) -> list[str]:
         """Proposals that may be meant, those first whose title is most like the text."""
         likely = sorted(self.waiting, key=lambda waiting: -likeness(text, self.title(waiting)))
-        return [f"{self.called(waiting)} ({self.title(waiting)})" for waiting in likely[:MOST_NAMED]]
+        return [
+            f"{self.called(waiting)} ({self.title(waiting)})" for waiting in likely[:MOST_NAMED]
+        ]
 
     def what(self, proposal: OpenProposal) -> str:
         """What kind of entry a proposal is about."""
@@ -210,7 +290,10 @@ class ProposalContext:
 
     def handle(self, entry: str, letter: str = Kind.RULE.letter) -> str:
         """What people call an entry, proposed ones included."""
-        other_ids = [proposal.entry for proposal in self.waiting if proposal.entry != entry]
+        other_ids = []
+        for proposal in self.waiting:
+            if proposal.entry != entry:
+                other_ids.append(proposal.entry)
         length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in other_ids)])
         while length < len(entry):
             try:
@@ -229,27 +312,47 @@ class ProposalContext:
 
     def read(self, path: str, blob: str | None) -> bytes | None:
         """The text of a blob at a path (from the root); None for none."""
-        return text_of(self.trunk.worktree, self.git, path, blob) if blob else None
+        if blob:
+            return text_of(self.trunk.worktree, self.git, path, blob)
+        return None
 
     def _blobs(self, proposal: OpenProposal) -> dict[str, str | None]:
         gone = proposal.sort == "removal"
-        blobs = {piece.path: piece.old if gone else piece.new for piece in proposal.pieces}
+        blobs = {}
+        for piece in proposal.pieces:
+            if gone:
+                blobs[piece.path] = piece.old
+            else:
+                blobs[piece.path] = piece.new
         where = place(proposal.path)
-        if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
+        if where and where.kind is Kind.SCRIPT:
+            # a proposal may change one of its two files only
             two_paths, prefix = (proposal.path, side_of(proposal.path)), self.repo.store.prefix
-            blobs = {path: blob_at(self.git, self.trunk.tip, prefix + path) for path in two_paths} | blobs
+            blobs = {
+                path: blob_at(self.git, self.trunk.tip, prefix + path) for path in two_paths
+            } | blobs
         return blobs
 
     def files(self, proposal: OpenProposal) -> dict[str, bytes]:
-        """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
+        """The files of what is proposed as they shall be, by path.
+
+        Of a removal as they were, and are to go.
+        """
         texts = ((path, self.read(path, blob)) for path, blob in self._blobs(proposal).items())
-        return {path: text for path, text in texts if text is not None}
+        files: dict[str, bytes] = {}
+        for path, text in texts:
+            if text is not None:
+                files[path] = text
+        return files
 
     def entry(self, proposal: OpenProposal) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
         if proposal not in self._entries:
-            blobs = self._blobs(proposal)  # a thousand files may claim to be one entry: two are read
-            files = {path: self.read(path, blobs.get(path)) for path in (proposal.path, side_of(proposal.path))}
+            # a thousand files may claim to be one entry: two are read
+            blobs = self._blobs(proposal)
+            files = {}
+            for path in (proposal.path, side_of(proposal.path)):
+                files[path] = self.read(path, blobs.get(path))
             self._entries[proposal] = entry_of(proposal.path, files)
         return self._entries[proposal]
 
@@ -269,41 +372,63 @@ class ProposalContext:
     def title(self, proposal: OpenProposal) -> str:
         """The proposed title, else the branch."""
         entry = self.entry(proposal)
-        return entry.title if entry else proposal.branch
+        if entry:
+            return entry.title
+        return proposal.branch
 
     @cached_property
     def _rules(self) -> list[ComparableText]:
-        """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
+        """Every rule in force or proposed, for comparison.
+
+        A rule in force with proposals stands there once.
+        """
         catalog = self.repo.catalog
         summaries = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
         self.repo.expect([summary.id for summary in summaries])
         rules = {}
         for summary in summaries:
-            with suppress(NotFound):  # its text is missing in git, as readers are told
-                rules[summary.id] = comparable(self.repo.load(summary.id)[0], summary.handle, IN_FORCE)
+            with suppress(NotFound):
+                # its text is missing in git, as readers are told
+                rules[summary.id] = comparable(
+                    self.repo.load(summary.id)[0], summary.handle, IN_FORCE
+                )
         for proposal in self.waiting:
-            entry = self.entry(proposal) if proposal.is_rule else None
+            entry = None
+            if proposal.is_rule:
+                entry = self.entry(proposal)
             if entry and proposal.sort != "removal":
                 rules.setdefault(proposal.entry, comparable(entry, self.called(proposal), PENDING))
         return list(rules.values())
 
     def compared(self, entry: Entry) -> Sequence[ComparableText]:
-        """What an entry is compared with: rules with rules, others with titles of their kind and what they link."""
+        """What an entry is compared with.
+
+        Rules with rules, others with titles of their kind and what they link.
+        """
         if entry.kind is Kind.RULE:
             return self._rules
         if entry.kind not in self._titles:
-            self._titles[entry.kind] = list(self.repo.catalog.select(Filter(kinds=frozenset({entry.kind}))))
+            self._titles[entry.kind] = list(
+                self.repo.catalog.select(Filter(kinds=frozenset({entry.kind})))
+            )
         linked = self.repo.catalog.many(link.target for link in entry.links).values()
-        summaries = [*self._titles[entry.kind], *(summary for summary in linked if summary.kind is not entry.kind)]
-        return [
-            ComparableText(summary.id, summary.handle, summary.title, "", "", str(summary.kind))
-            for summary in summaries
+        summaries = [
+            *self._titles[entry.kind],
+            *(summary for summary in linked if summary.kind is not entry.kind),
         ]
+        results = []
+        for summary in summaries:
+            results.append(
+                ComparableText(summary.id, summary.handle, summary.title, "", "", str(summary.kind))
+            )
+        return results
 
     def text_in_force(self, rule: str) -> bytes | None:
         """The text of a rule in force; None if it is not."""
         approved = any(place.approved for place in self.repo.catalog.locations([rule]))
-        return self.repo.load(rule)[1].encode() if approved else None
+        if approved:
+            return self.repo.load(rule)[1].encode()
+        return None
 
 
 @contextmanager
@@ -312,14 +437,23 @@ def open_proposals(repo: RepositorySession) -> Iterator[ProposalContext]:
     repo.current()
     ref = repo.rules.ref()
     if ref is None:
-        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+        raise NotFound(
+            "approval branch in",
+            str(repo.store.root),
+            hint="commit something on a branch called main",
+        )
     with opened(repo.store.worktree) as git:
-        yield ProposalContext(repo, git, state.approval_of_branch(repo.store.worktree, ref, repo.rules.signers(ref)))
+        yield ProposalContext(
+            repo, git, state.approval_of_branch(repo.store.worktree, ref, repo.rules.signers(ref))
+        )
 
 
 @contextmanager
 def deciding(repo: RepositorySession, what: str) -> Iterator[ProposalContext]:
-    """`open_proposals`, for a person who decides. Raises Refused (an agent), UnsupportedRepository, NotFound."""
+    """`open_proposals`, for a person who decides.
+
+    Raises Refused (an agent), UnsupportedRepository, NotFound.
+    """
     refuse_agents(repo, what)
     repo.refuse_other_formats()
     with open_proposals(repo) as at:
@@ -343,9 +477,15 @@ def entry_of(path: str, files: Mapping[str, bytes | None]) -> Entry | None:
 
 
 def refuse_changed(now: str, shown: str | None) -> None:
-    """What is decided about is what was shown, to the commit; None: nothing was shown. Raises Conflict."""
+    """What is decided about is what was shown, to the commit; None: nothing was shown.
+
+    Raises Conflict.
+    """
     if shown is not None and now != shown:
-        raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
+        raise Conflict(
+            "the proposal was changed while you read it; nothing was decided",
+            hint="look at it again",
+        )
 
 
 def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFile:
@@ -354,28 +494,50 @@ def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFi
     def readable(data: bytes | None) -> str | None:
         if data and b"\0" in data:
             return f"(binary, {len(data)} bytes, SHA-256 {sha256(data).hexdigest()})\n"
-        return None if data is None else data.decode("utf-8", "backslashreplace")
+        if data is None:
+            return None
+        return data.decode("utf-8", "backslashreplace")
 
     return ProposedFile(path, readable(old), readable(new))
 
 
-def described(at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any) -> Pending:
+def described(
+    at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any
+) -> Pending:
     """What waits, with what the entry itself and its files say."""
-    diffs = [
-        unified(path, None if old is None else old.encode(), None if new is None else new.encode())
-        for path, old, new in files
-    ]
+    diffs = []
+    for path, old, new in files:
+        diffs.append(
+            unified(
+                path, None if old is None else old.encode(), None if new is None else new.encode()
+            )
+        )
     diff, lines = "".join(diffs), [line for text in diffs for line in text.split("\n")[2:]]
-    links = [link.target for link in entry.links] if entry else []
+    if entry:
+        links = [link.target for link in entry.links]
+    else:
+        links = []
     summaries = at.repo.catalog.many(links)
+    if entry:
+        rationale = entry.rationale
+    else:
+        rationale = ""
+    if entry:
+        tags = entry.tags
+    else:
+        tags = ()
+    if entry:
+        applies_to = tuple(globs(entry.fields.get("applies_to")))
+    else:
+        applies_to = ()
     return Pending(
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         diff=diff,
         files=tuple(files),
-        rationale=entry.rationale if entry else "",
-        tags=entry.tags if entry else (),
-        applies_to=tuple(globs(entry.fields.get("applies_to"))) if entry else (),
+        rationale=rationale,
+        tags=tags,
+        applies_to=applies_to,
         evidence=tuple(summaries[target] for target in dict.fromkeys(links) if target in summaries),
         effects=tuple(effects(entry.fields)) if entry and facts.get("change") != "removal" else (),
         **facts,
@@ -396,9 +558,10 @@ def make(
 ) -> Suggested:
     """Propose an entry of any kind: a branch with one commit. The same proposal is not made twice.
 
-    `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal: said). `report`
-    (Markdown) stands in the commit's message; `executable` are paths of programs; `decided` as in `repo.write`.
-    Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
+    `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal:
+    said). `report` (Markdown) stands in the commit's message; `executable` are paths of programs;
+    `decided` as in `repo.write`. Raises Refused, InvalidEntry (also where a secret would get into
+    git), Conflict, StorageFailed.
     """
     handle = at.handle(entry.id, entry.kind.letter)
     suggested = partial(Suggested, entry.id, handle, entry.title, entry.path)
@@ -408,7 +571,14 @@ def make(
     if dry_run:
         return suggested("", "")
     allowed = _refuse_unwritable(at, entry, files, report, decided=decided)
-    warnings = objections(at, entry, handle).warnings if any(files.values()) else ()
+    if any(files.values()):
+        warnings = objections(at, entry, handle).warnings
+    else:
+        warnings = ()
+    if entry.kind is Kind.RULE:
+        family = PROPOSALS
+    else:
+        family = OTHERS
     wish = ProposalRequest(
         entry=entry.id,
         stem=f"{handle}-{layout.slug(entry.title)}",
@@ -416,7 +586,7 @@ def make(
         files=files,
         trailers=[*trailers, *allowed],
         actor=write_checks.actor(at.repo),
-        family=PROPOSALS if entry.kind is Kind.RULE else OTHERS,
+        family=family,
         report=report,
         executable=executable,
     )
@@ -425,9 +595,17 @@ def make(
 
 
 def _refuse_unwritable(
-    at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None], report: str, *, decided: bool
+    at: ProposalContext,
+    entry: Entry,
+    files: Mapping[str, bytes | None],
+    report: str,
+    *,
+    decided: bool,
 ) -> list[tuple[str, str]]:
-    """Refuse what must not get into git; of the secrets that were allowed return what the commit says. As `make`."""
+    """Refuse what must not get into git.
+
+    Of the secrets that were allowed return what the commit says. As `make`.
+    """
     at.repo.refuse_other_formats()
     if not decided:
         at.repo.guard([Change(path, data) for path, data in files.items()])
@@ -437,7 +615,10 @@ def _refuse_unwritable(
 
 
 class Objections(NamedTuple):
-    """What speaks against an entry: it contradicts, much the same is there, the same was turned down before."""
+    """What speaks against an entry.
+
+    It contradicts, much the same is there, the same was turned down before.
+    """
 
     contradictions: tuple[str, ...] = ()
     similar: tuple[str, ...] = ()
@@ -446,29 +627,47 @@ class Objections(NamedTuple):
     @property
     def warnings(self) -> tuple[str, ...]:
         """All of it, as sentences."""
-        rejected = [f"the same was rejected {self.rejected_before}"] if self.rejected_before else []
-        return (*rejected, *self.contradictions, *(f"close to {name}: update it?" for name in self.similar))
+        if self.rejected_before:
+            rejected = [f"the same was rejected {self.rejected_before}"]
+        else:
+            rejected = []
+        return (
+            *rejected,
+            *self.contradictions,
+            *(f"close to {name}: update it?" for name in self.similar),
+        )
 
 
 def objections(at: ProposalContext, entry: Entry, handle: str) -> Objections:
     """What speaks against an entry that is or would be proposed."""
     text, texts = comparable(entry, handle), at.compared(entry)
-    names = {entry_id.id: entry_id.name for entry_id in texts if entry_id.id != entry.id}
-    against = (f"it contradicts {names[entry_id]}" for entry_id in contradicted(at.repo, entry) if entry_id in names)
+    names = {}
+    for entry_id in texts:
+        if entry_id.id != entry.id:
+            names[entry_id.id] = entry_id.name
+    against = (
+        f"it contradicts {names[entry_id]}"
+        for entry_id in contradicted(at.repo, entry)
+        if entry_id in names
+    )
     return Objections(tuple(against), alike(text, texts), rejected_before(at, text))
 
 
 def rejected_before(at: ProposalContext, text: ComparableText) -> str:
     """When and why the same text was turned down; empty if it never was."""
     for rejection in reversed(at.rejections):
-        old = entry_of(rejection.path, {path: text.encode() for path, text in rejection.texts().items()})
+        old = entry_of(
+            rejection.path, {path: text.encode() for path, text in rejection.texts().items()}
+        )
         if old is not None and words_of(text.text) == words_of(comparable(old).text):
             return f"on {rejection.at[:10]}: {rejection.reason or 'no reason was given'}"
     return ""
 
 
 def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
-    """A new rule as a proposal: one commit on a branch of its own; files, git's index and HEAD stay as they are.
+    """A new rule as a proposal: one commit on a branch of its own.
+
+    Files, git's index and HEAD stay as they are.
 
     Raises UsageError, InvalidEntry, NotFound (a linked entry), Refused.
     """
@@ -476,13 +675,18 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
     if not draft.title.strip():
         raise UsageError("the rule has no title", hint="say in one line what to do: --title …")
     if not draft.rationale.strip():
-        raise UsageError("the rule has no rationale", hint="say why, or nobody can judge it: --rationale …")
+        raise UsageError(
+            "the rule has no rationale", hint="say why, or nobody can judge it: --rationale …"
+        )
     with open_proposals(repo) as at:
         created = repo.options.now()
         entry_id = frontmatter.new_id(created)
         links = frontmatter.resolved(draft.links, repo.resolve)
         refuse_wrong_kinds(repo.catalog, Kind.RULE, links)
-        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+        if draft.project:
+            project = project_name(draft.project)
+        else:
+            project = GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
         about, globs, _ = app.anchors.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
@@ -497,7 +701,9 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             about=about,
         )
         fields |= secrets.fields(draft.allow_secrets)
-        path = layout.new_path(Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created))
+        path = layout.new_path(
+            Kind.RULE, project, draft.title, entry_id, frontmatter.stamp(created)
+        )
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         rule = checked(path, data)
         made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
@@ -516,12 +722,17 @@ def removal(repo: RepositorySession, rule: str) -> Written:
 
 
 def propose_text(repo: RepositorySession, entry: Entry, path: str, text: str) -> Written:
-    """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
+    """A proposal of another text (or place) of a rule in force.
+
+    The library's answer to an edit of one.
+    """
     data = text.encode()
     with open_proposals(repo) as at:
         old = {place: None for place in at.trunk.places(entry.id) if place != path}
         new = checked(path, data, was=entry)
-        refuse_wrong_kinds(repo.catalog, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
+        refuse_wrong_kinds(
+            repo.catalog, Kind.RULE, (link[:2] for link in new.links if link not in entry.links)
+        )
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
     return as_written(made)
 
@@ -543,15 +754,26 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
         place = repo.inside(path)
         if place is None and (repo.options.cwd / path).resolve() == repo.store.root:
             return ""
-        return path.rstrip("/") if place is None else place
+        if place is None:
+            return path.rstrip("/")
+        return place
 
     with open_proposals(repo) as at:
         edits = decisions.edited(repo.store, at.git, [inside(path) for path in paths])
         made = []
-        for entry, files in [_text_of(at, edit) for edit in edits]:  # all are checked before the first is made
-            what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
+        for entry, files in [_text_of(at, edit) for edit in edits]:
+            # all are checked before the first is made
+            if not any(files.values()):
+                what = "removal"
+            elif at.trunk.places(entry.id):
+                what = "edit"
+            else:
+                what = "rule"
             made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
-        notes = decisions.put_back(repo.store, at.git, edits) if edits else ()
+        if edits:
+            notes = decisions.put_back(repo.store, at.git, edits)
+        else:
+            notes = ()
     if made and notes:
         made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
     return tuple(made)

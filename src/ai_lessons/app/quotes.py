@@ -1,4 +1,7 @@
-"""What people said in sessions that may hold longer: quoted without secrets and people, and which of it is sure."""
+"""What people said in sessions that may hold longer.
+
+Quoted without secrets and people, and which of it is sure.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,23 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.transcripts import Step, Transcript
 
-PER_SESSION = 2  # Statements of a session that are quoted
-_FILES, _ACTS = 2, 4  # Files that were edited after a statement, and acts of the agent before it, that are shown
-_QUOTED, _ACT = 400, 80  # Characters of a quote, and of a command that is shown
-HIDDEN = "…"  # Stands in the place of what is left out
-_COUNTED = 0.5  # Share of all words of two statements that are common, from which they say the same
+# Statements of a session that are quoted
+PER_SESSION = 2
+# Files that were edited after a statement, and acts of the agent before it, that are shown
+_FILES, _ACTS = 2, 4
+# Characters of a quote, and of a command that is shown
+_QUOTED, _ACT = 400, 80
+# Stands in the place of what is left out
+HIDDEN = "…"
+# Share of all words of two statements that are common, from which they say the same
+_COUNTED = 0.5
 _PEOPLE = expression(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
     r"|(?<=\\Users\\)[^\\\s]+"
 )
-_NO_PERSON = expression(r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b")
+_NO_PERSON = expression(
+    r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b"
+)
 
 
 class Statement(NamedTuple):
@@ -52,7 +62,9 @@ class Statement(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """Words of a person, when and in which session; what the agent had done before, and the files edited after.
+    """Words of a person, when and in which session.
+
+    What the agent had done before, and the files edited after.
 
     `pasted`: they hand on what another wrote.
     """
@@ -65,21 +77,38 @@ class Quote(NamedTuple):
     edited: tuple[str, ...] = ()
 
 
-def statements_of(of: Transcript, project: str, people: re.Pattern[str] | None = None) -> list[Statement]:
-    """What the user of a session said that may hold longer: the few for which most speaks; `people`: their names."""
+def statements_of(
+    of: Transcript, project: str, people: re.Pattern[str] | None = None
+) -> list[Statement]:
+    """What the user of a session said that may hold longer: the few for which most speaks.
+
+    `people`: their names.
+    """
     turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
     rows = dict[str, Statement]()
     for number, at in enumerate(turns):
         step = of.steps[at]
-        end = turns[number + 1] if number + 1 < len(turns) else len(of.steps)
-        begin = turns[number - 1] if number else 0
-        edits = [later.text for later in of.steps[at + 1 : end] if later.sort == "edit"]
+        if number + 1 < len(turns):
+            end = turns[number + 1]
+        else:
+            end = len(of.steps)
+        if number:
+            begin = turns[number - 1]
+        else:
+            begin = 0
+        edits = []
+        for later in of.steps[at + 1 : end]:
+            if later.sort == "edit":
+                edits.append(later.text)
         much = lessons.weight(step.text, len(edits))
         is_task = len(turns) == 1 and corrections.is_task(step.text)
         # a session that is resumed may hold a prompt twice
         if much < lessons.SAID_BAR or is_task or step.text in rows:
             continue
-        before = of.steps[begin + 1 : at] if number else []
+        if number:
+            before = of.steps[begin + 1 : at]
+        else:
+            before = []
         acted = any(act.sort in {"edit", "command", "stopped"} for act in before)
         names = dict.fromkeys(cleaned(file.removeprefix(f"{of.first_cwd}/")) for file in edits)
         rows[step.text] = Statement(
@@ -102,18 +131,24 @@ def _acts(steps: Iterable[Step], folder: str, people: re.Pattern[str] | None) ->
         elif step.sort == "command":
             acts.append(f"ran `{_short(step.text)}`" + (", which failed" if step.failed else ""))
     last = list(dict.fromkeys(reversed(acts)))[:_ACTS]
-    return [without_people(cleaned(act), people) for act in reversed(last)]
+    results: list[str] = []
+    for act in reversed(last):
+        results.append(without_people(cleaned(act), people))
+    return results
 
 
 def _short(command: str) -> str:
     words = " ".join(command[: 10 * _ACT].split())
-    return words if len(words) <= _ACT else f"{words[:_ACT]}{HIDDEN}"
+    if len(words) <= _ACT:
+        return words
+    return f"{words[:_ACT]}{HIDDEN}"
 
 
 def grouped(rows: Iterable[Statement]) -> list[list[Statement]]:
     """The statements that say the same together, the newest first."""
     groups = list[tuple[set[str], list[Statement]]]()
-    once = {(row.at, row.text): row for row in rows}  # two transcripts may hold one session
+    # two transcripts may hold one session
+    once = {(row.at, row.text): row for row in rows}
     for row in sorted(once.values(), key=lambda row: row.at):
         words = set(terms.terms(row.text))
         for held, group in groups:
@@ -126,12 +161,19 @@ def grouped(rows: Iterable[Statement]) -> list[list[Statement]]:
 
 
 def is_sure(group: Sequence[Statement]) -> bool:
-    """Whether a person is shown what was said: a correction, or said in two sessions by nobody but people."""
+    """Whether a person is shown what was said.
+
+    A correction, or said in two sessions by nobody but people.
+    """
     if any(row.corrects for row in group):
         return True
-    typed = [row for row in group if row.holds]
+    typed = []
+    for row in group:
+        if row.holds:
+            typed.append(row)
     return any(
-        row.session != typed[0].session and not corrections.is_repeated(row.text, typed[0].text) for row in typed[1:]
+        row.session != typed[0].session and not corrections.is_repeated(row.text, typed[0].text)
+        for row in typed[1:]
     )
 
 
@@ -142,11 +184,16 @@ def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
     'ask … (…), see /Users/…/shop'
     """
     text = _PEOPLE.sub(HIDDEN, text)
-    return people.sub(HIDDEN, text) if people else text
+    if people:
+        return people.sub(HIDDEN, text)
+    return text
 
 
 def cleaned(text: str) -> str:
-    """What a transcript holds (words, names of sessions and files, outputs) as a draft may: printable, no secrets."""
+    """What a transcript holds (words, names of sessions and files, outputs) as a draft may.
+
+    Printable, no secrets.
+    """
     return secrets.masked(printable(text))
 
 
@@ -160,13 +207,17 @@ def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
     """What finds the people of these names, as git has them, by the whole name or a part of it.
 
-    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows, that Annual is fine")
-    '… said, and … knows, that Annual is fine'
+    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows,
+    that Annual is fine") '… said, and … knows, that Annual is fine'
     """
-    whole = {name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)}
+    whole = {
+        name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)
+    }
     parts = {part for name in whole for part in name.split() if len(part) > 2 and part.isalpha()}
     words = sorted({*whole, *parts}, key=lambda name: -len(name))
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b") if words else None
+    if words:
+        return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
+    return None
 
 
 @lru_cache(maxsize=64)

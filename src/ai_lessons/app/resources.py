@@ -20,7 +20,15 @@ from urllib.parse import unquote, urlsplit
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Imported, ResourceDraft, Stale
 from ai_lessons.app.running import content, interpreter_of
-from ai_lessons.app.trust import Trust, fingerprint, is_url, known_sources, real, remember_sources, source_mark
+from ai_lessons.app.trust import (
+    Trust,
+    fingerprint,
+    is_url,
+    known_sources,
+    real,
+    remember_sources,
+    source_mark,
+)
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import packages
 from ai_lessons.connectors.exporters import noting
@@ -59,7 +67,10 @@ if TYPE_CHECKING:
 
 
 class PassagePreview(NamedTuple):
-    """How one passage of a file would be cut: its heading path, size in estimated tokens and first words."""
+    """How one passage of a file would be cut.
+
+    Its heading path, size in estimated tokens and first words.
+    """
 
     path: str
     heading: str
@@ -68,7 +79,10 @@ class PassagePreview(NamedTuple):
 
 
 class Refreshed(NamedTuple):
-    """One doc looked at again. `changed` says its file was rewritten; `diff` is a unified diff of the body."""
+    """One doc looked at again.
+
+    `changed` says its file was rewritten; `diff` is a unified diff of the body.
+    """
 
     handle: str
     title: str
@@ -83,7 +97,10 @@ class Refreshed(NamedTuple):
 
 
 _NO_PAGE = expression(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
-"""What pages are drawn, built and translated with; in a folder of pages it is found in their place."""
+"""What pages are drawn, built and translated with.
+
+In a folder of pages it is found in their place.
+"""
 
 _RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d*)?")
 """How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`."""
@@ -91,11 +108,15 @@ _RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
 """How names end of what only the extra `intake` can read."""
 
-_LARGEST = 64 * 1024 * 1024  # Bytes of such a document; of its text less is taken
+# Bytes of such a document; of its text less is taken
+_LARGEST = 64 * 1024 * 1024
 
 
 class Incoming(NamedTuple):
-    """One file as it came: its bytes, and what is known of where it came from. `said`: keys of a page of the web."""
+    """One file as it came: its bytes, and what is known of where it came from.
+
+    `said`: keys of a page of the web.
+    """
 
     file: Outside
     data: bytes
@@ -115,26 +136,42 @@ class Incoming(NamedTuple):
         return self.source_path or self.said["source_url"]
 
 
-def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
-    """Read a file of the caller's, which its snapshot may name already. Raises as `files.read`; Refused."""
+def take(
+    file: Outside, sources: Sources, limits: Limits, source_path: str | None = None
+) -> Incoming:
+    """Read a file of the caller's, which its snapshot may name already.
+
+    Raises as `files.read`; Refused.
+    """
     limits.refuse_place(file.path)
-    most = _LARGEST if file.path.suffix.lower() in DOCUMENTS else READ_LIMIT
+    if file.path.suffix.lower() in DOCUMENTS:
+        most = _LARGEST
+    else:
+        most = READ_LIMIT
     data, executable = git_files.read(file.path, most)
     limits.refuse_content(file.path, data)
     path, home = file.path, Path.home()
-    portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    if path.is_relative_to(home):
+        portable = f"~/{path.relative_to(home).as_posix()}"
+    else:
+        portable = str(path)
     return Incoming(file, data, executable, source_path or portable, sources.ref(path, data))
 
 
 def as_doc(path: Path, data: bytes) -> Entry:
-    """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry, UsageError: it is no text."""
+    """A source as an entry; frontmatter that cannot be read is text.
+
+    Raises InvalidEntry, UsageError: it is no text.
+    """
     suffix, name = path.suffix.lower(), path.name
     if suffix in DOCUMENTS:
         unix = _extra().convert(path.name, suffix, data).encode()
     else:
         unix = data.replace(b"\r\n", b"\n")
         if suffix in MARKUPS:
-            unix = (_by_docutils(path.name, unix) or MARKUPS[suffix](decode(unix, str(path)))).encode()
+            unix = (
+                _by_docutils(path.name, unix) or MARKUPS[suffix](decode(unix, str(path)))
+            ).encode()
     if suffix in {*DOCUMENTS, *MARKUPS}:
         name += ".md"
     elif not name.lower().endswith(layout.DOC_SUFFIXES):
@@ -144,7 +181,10 @@ def as_doc(path: Path, data: bytes) -> Entry:
 
 
 def _by_docutils(name: str, data: bytes) -> str:
-    """The text of a page of reStructuredText by the extra `intake`; "": that is not here, or does not read it."""
+    """The text of a page of reStructuredText by the extra `intake`.
+
+    "": that is not here, or does not read it.
+    """
     with suppress(ImportError, InvalidEntry):
         if name.lower().endswith(".rst"):
             return str(import_module("ai_lessons.connectors.web").convert(name, ".rst", data))
@@ -152,31 +192,50 @@ def _by_docutils(name: str, data: bytes) -> str:
 
 
 def web(options: Options, *, allow_private: bool = False) -> Web:
-    """What asks for pages. Raises UsageError: the extra that does is not installed. Unreachable: offline."""
+    """What asks for pages. Raises UsageError: the extra that does is not installed.
+
+    Unreachable: offline.
+    """
     if options.offline:
-        raise Unreachable("a page is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
+        raise Unreachable(
+            "a page is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE"
+        )
     asked: Web = _extra().Web(allow_private=allow_private)
     return asked
 
 
 def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) -> Incoming | None:
-    """A page as Markdown; None where it is as its doc's fields say. Raises as `Web.page`; InvalidEntry: no text."""
+    """A page as Markdown; None where it is as its doc's fields say.
+
+    Raises as `Web.page`; InvalidEntry: no text.
+    """
     before = fields.get("source_date")
-    since = format_datetime(before, usegmt=True) if isinstance(before, datetime) else ""
-    page = asked.page(url, etag=str(fields.get("etag") or ""), modified="" if fields.get("etag") else since)
+    if isinstance(before, datetime):
+        since = format_datetime(before, usegmt=True)
+    else:
+        since = ""
+    if fields.get("etag"):
+        modified = ""
+    else:
+        modified = since
+    page = asked.page(url, etag=str(fields.get("etag") or ""), modified=modified)
     if page is None:
         return None
     address = urlsplit(url)
     path = Path(unquote(address.path).strip("/") or "index")
-    path = path if path.suffix.lower() == page.suffix else path.with_name(path.name + page.suffix)
+    if path.suffix.lower() != page.suffix:
+        path = path.with_name(path.name + page.suffix)
     text = as_doc(path, page.data)
     try:
         changed = parsedate_to_datetime(page.modified)
-    except ValueError:  # none, or not as the standard has it
+    except ValueError:
+        # none, or not as the standard has it
         changed = now
     fields = {"source_url": url, "source_date": frontmatter.stamp(changed), "etag": page.etag}
     name = f"{address.hostname}/{path.as_posix()}.md"
-    return Incoming(Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=fields)
+    return Incoming(
+        Outside(Path(path.name + ".md"), name), frontmatter.body_of(text.body).encode(), said=fields
+    )
 
 
 def _extra() -> Any:
@@ -202,9 +261,10 @@ def refresh(
 ) -> tuple[Refreshed, ...]:
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
-    Docs of a package that is installed in another version come anew beside the old, in a commit of their own.
-    Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
-    gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
+    Docs of a package that is installed in another version come anew beside the old, in a commit of
+    their own. Raises UsageError: neither names nor `every`. Unless `every`, where each is a
+    warning: NotFound: no source, or it is gone. InvalidEntry: what came is no text of an entry, or
+    holds a secret. Refused: see `allow_source`.
     """
     repo = library.primary
     catalog = repo.current()
@@ -218,15 +278,22 @@ def refresh(
     looked: list[tuple[Refreshed, tuple[Change, ...]]] = []
     sources = Sources()
     pages = any(is_url(source_of(repo, summary) or "") for summary in summaries)
-    asked = web(repo.options, allow_private=allow_private) if pages else None
+    asked = None
+    if pages:
+        asked = web(repo.options, allow_private=allow_private)
     for summary in repo.options.each("refreshing", summaries):
         try:
             looked.append(_look_at(repo, sources, asked, summary, allow_secrets))
         except AiLessonsError as error:
             if not every:
                 raise
-            looked.append((Refreshed(summary.handle, summary.title, summary.path, warning=error.message), ()))
-    moved_on = refresh_package(repo) if every else []
+            looked.append(
+                (Refreshed(summary.handle, summary.title, summary.path, warning=error.message), ())
+            )
+    if every:
+        moved_on = refresh_package(repo)
+    else:
+        moved_on = []
     return (*_write_refreshed(repo, looked), *moved_on)
 
 
@@ -235,16 +302,26 @@ def _write_refreshed(
 ) -> tuple[Refreshed, ...]:
     """Write what has changed in one commit; the answers, with why the commit waits if it does."""
     answers = tuple(answer for answer, _ in looked)
-    changes = [change for _, several in looked for change in several]
+    changes = []
+    for _, several in looked:
+        for change in several:
+            changes.append(change)
     if not changes:
         return answers
-    titles = [answer.title for answer, several in looked if several]
+    titles = []
+    for answer, several in looked:
+        if several:
+            titles.append(answer.title)
     repo.keep_edits([change.path for change in changes])
-    applied = repo.write(f"Refresh {f'doc: {titles[0]}' if len(titles) == 1 else f'{len(titles)} docs'}", changes)
+    applied = repo.write(
+        f"Refresh {f'doc: {titles[0]}' if len(titles) == 1 else f'{len(titles)} docs'}", changes
+    )
     if not applied.waiting:
         return answers
     return tuple(
-        answer._replace(warning="; ".join(filter(None, (answer.warning, f"waiting: {applied.waiting}"))))
+        answer._replace(
+            warning="; ".join(filter(None, (answer.warning, f"waiting: {applied.waiting}")))
+        )
         if answer.changed
         else answer
         for answer in answers
@@ -261,7 +338,11 @@ def _look_at(
     entry, old = repo.load(summary.id)
     source = source_of(repo, summary)
     if not source:
-        raise NotFound("source of", summary.handle, hint="only what was added from a file or a page can be refreshed")
+        raise NotFound(
+            "source of",
+            summary.handle,
+            hint="only what was added from a file or a page can be refreshed",
+        )
     file = allow_source(repo, summary, source)
     answer = Refreshed(summary.handle, summary.title, summary.path)
     if asked is not None and is_url(source):
@@ -274,15 +355,25 @@ def _look_at(
         incoming = take(Outside(file, path.name), sources, repo.options.limits, source)
     old_ref = entry.fields.get("source_ref")
     # uncommitted changes there (`-dirty`) are no move
-    heads = [str(ref).partition("-")[0] for ref in (old_ref, incoming.source_ref) if ref]
-    warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
+    heads = []
+    for ref in (old_ref, incoming.source_ref):
+        if ref:
+            heads.append(str(ref).partition("-")[0])
+    if len(set(heads)) > 1:
+        warning = "its source's repository has moved on"
+    else:
+        warning = ""
     answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
     if entry.fields.get("content_hash") == incoming.hash:
         return answer, ()
     body = _text_of(entry, old, path, incoming.data)
     code = entry.kind is Kind.SCRIPT and repo.store.exists(entry.path)
-    new = refreshed_text(old, entry, incoming, body, secrets.fields(allow, existing=entry.fields, text=body))
-    before, after = (entry.code.encode(), incoming.data) if code else (entry.body.encode(), body.encode())
+    new = refreshed_text(
+        old, entry, incoming, body, secrets.fields(allow, existing=entry.fields, text=body)
+    )
+    before, after = (
+        (entry.code.encode(), incoming.data) if code else (entry.body.encode(), body.encode())
+    )
     diff = unified(summary.path, before, after)
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
@@ -296,7 +387,10 @@ def _look_at(
 
 
 def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
-    """The file or page that an entry is a snapshot of, or where a script is kept in place; None: there is none."""
+    """The file or page that an entry is a snapshot of, or where a script is kept in place.
+
+    None: there is none.
+    """
     if summary.kind is Kind.SCRIPT and summary.script_path and not repo.store.exists(summary.path):
         return summary.script_path
     if summary.kind in {Kind.DOC, Kind.SCRIPT}:
@@ -305,7 +399,9 @@ def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
 
 
 def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
-    """What is kept of a source beside a script's code: of a doc its text, of a script what it says of itself.
+    """What is kept of a source beside a script's code.
+
+    Of a doc its text, of a script what it says of itself.
 
     What a person wrote of a script (in `old`, the file that describes it) stays.
     """
@@ -313,33 +409,49 @@ def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
         return as_doc(path, data).body
     stated = markdown.parse(old).body
     is_its_own = stated.strip() == frontmatter.description(entry.code.encode())
-    return frontmatter.body_of(frontmatter.description(data)) if stated.strip() and is_its_own else stated
+    if stated.strip() and is_its_own:
+        return frontmatter.body_of(frontmatter.description(data))
+    return stated
 
 
 def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) -> Path:
     """The file behind the source of an entry, without links, once it may be read here.
 
     Raises:
-        Refused: the entry was not added here from that file, and there is no terminal to ask on, or the answer is no.
+        Refused: the entry was not added here from that file, and there is no terminal to ask on, or
+        the answer is no.
     """
     file = real(source)
-    # a pulled entry may name any file of this machine as its source, and the refreshed text is shared
+    # a pulled entry may name any file of this machine as its source, and the refreshed text is
+    # shared
     if source_mark(summary.id, source) not in known_sources(repo.store.state_dir):
         ask = repo.options.ask_source
         if ask is None or not ask(f"{summary.handle} {summary.title}", source, file):
             raise Refused(
-                f"{summary.handle} was not added on this machine from {source}, so that file is not read",
-                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh {summary.handle}",
+                (
+                    f"{summary.handle} was not added on this machine from {source}, so that "
+                    "file is not read"
+                ),
+                hint=(
+                    "look at the path; then, at a terminal: ai-lessons contribute refresh "
+                    f"{summary.handle}"
+                ),
             )
         remember_sources(repo.store.state_dir, [(summary.id, source)])
     return Path(file)
 
 
-def refreshed_text(old: str, entry: Entry, incoming: Incoming, body: str, extra: Mapping[str, Any]) -> str:
+def refreshed_text(
+    old: str, entry: Entry, incoming: Incoming, body: str, extra: Mapping[str, Any]
+) -> str:
     """The text of a snapshot brought up to date with its source (`body`), and with what else it shall say."""
     new = old
     if entry.fields.get("content_hash") != incoming.hash:
-        changed = {**extra, "content_hash": incoming.hash, "source_ref": incoming.source_ref or REMOVE}
+        changed = {
+            **extra,
+            "content_hash": incoming.hash,
+            "source_ref": incoming.source_ref or REMOVE,
+        }
         changed |= {key: value or REMOVE for key, value in incoming.said.items()}
         new = markdown.edit(old, changed, body)
     elif extra:
@@ -352,46 +464,78 @@ _SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path", "sour
 
 
 def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
-    """What files are added as where no kind is stated: scripts if each begins with `#!`, else docs."""
-    named = [git_files.typed(expanded(path), cwd) for path in paths]
-    scripts = bool(named) and all(path.is_file() and git_files.read(path)[0].startswith(b"#!") for path in named)
-    return Kind.SCRIPT if scripts else Kind.DOC
+    """What files are added as where no kind is stated.
+
+    Scripts if each begins with `#!`, else docs.
+    """
+    named = []
+    for path in paths:
+        named.append(git_files.typed(expanded(path), cwd))
+    scripts = bool(named) and all(
+        path.is_file() and git_files.read(path)[0].startswith(b"#!") for path in named
+    )
+    if scripts:
+        return Kind.SCRIPT
+    return Kind.DOC
 
 
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
-    """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
+    """Snapshots of docs, or scripts, in one commit.
 
-    A doc from the same place as one before brings that up to date. What cannot become an entry is skipped with the
-    reason; of one file alone it is raised.
+    Files inside the repository are described where they are.
+
+    A doc from the same place as one before brings that up to date. What cannot become an entry is
+    skipped with the reason; of one file alone it is raised.
     """
     repo = library.primary
     if draft.urls:
         return _add_pages(repo, draft)
     files, planner = _files(repo, draft), Planner(repo, draft)
-    each = ((str(file.path), partial(planner.plan, file)) for file in repo.options.each("reading", files))
+    each = (
+        (str(file.path), partial(planner.plan, file))
+        for file in repo.options.each("reading", files)
+    )
     return planner.bring(each, alone=len(files) == 1)
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
-    """Pages of the web, some in each commit: what is there stays there if the next does not come, and is asked no more.
+    """Pages of the web, some in each commit.
 
-    A page that is named itself is asked again, unless it is as it was. Raises as `Web.page` where it is one alone.
+    What is there stays there if the next does not come, and is asked no more.
+
+    A page that is named itself is asked again, unless it is as it was. Raises as `Web.page` where
+    it is one alone.
     """
     if draft.paths or draft.kind is not Kind.DOC:
         raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
     asked, public = web(repo.options, allow_private=draft.allow_private), web(repo.options)
-    typed = [url.split("/")[:3] for url in draft.urls]  # Scheme, host and port: only those may be private
-    maps = [url for url in draft.urls if asked.is_sitemap(url)]
+    # Scheme, host and port: only those may be private
+    typed = []
+    for url in draft.urls:
+        typed.append(url.split("/")[:3])
+    maps = []
+    for url in draft.urls:
+        if asked.is_sitemap(url):
+            maps.append(url)
     if maps and not draft.recursive:
         raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
-    named = [url.partition("#")[0] for url in draft.urls if url not in maps]
-    listed = [page for sitemap in maps for page in asked.sitemap(sitemap)]
+    named = []
+    for url in draft.urls:
+        if url not in maps:
+            named.append(url.partition("#")[0])
+    listed = []
+    for sitemap in maps:
+        for page in asked.sitemap(sitemap):
+            listed.append(page)
     urls = list(dict.fromkeys(named + listed))
     if draft.title and len(urls) > 1:
-        raise UsageError(f"one title for {len(urls)} pages", hint="leave --title out: each page has its own")
+        raise UsageError(
+            f"one title for {len(urls)} pages", hint="leave --title out: each page has its own"
+        )
     done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
-    # a commit for some pages at a time: what was read is kept if the next page fails, and history stays short
+    # a commit for some pages at a time: what was read is kept if the next page fails, and history
+    # stays short
     while batch := list(islice(waiting, 25)):
         by = ((url, asked if url.split("/")[:3] in typed else public) for url in batch)
         each = ((url, partial(planner.page, url, client, named)) for url, client in by)
@@ -405,16 +549,25 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
 
 def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     if draft.in_place and draft.kind is not Kind.SCRIPT:
-        raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
+        raise UsageError(
+            "only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out"
+        )
     if draft.project:
         project_name(draft.project)
-    for pattern in draft.paths:  # before any look: even whether a file is there must not be told of a forbidden place
-        repo.options.limits.refuse_place(repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0]))
+    for pattern in draft.paths:
+        # before any look: even whether a file is there must not be told of a forbidden place
+        repo.options.limits.refuse_place(
+            repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0])
+        )
     files = git_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
     if not files:
-        raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
+        raise UsageError(
+            f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken"
+        )
     if draft.title and len(files) > 1:
-        raise UsageError(f"one title for {len(files)} files", hint="leave --title out: each file has its own")
+        raise UsageError(
+            f"one title for {len(files)} files", hint="leave --title out: each file has its own"
+        )
     return files
 
 
@@ -435,7 +588,10 @@ class Planner:
         }
 
     def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
-        """What is wanted, each behind its name, as it is planned: in one commit, or skipped unless it is `alone`."""
+        """What is wanted, each behind its name, as it is planned.
+
+        In one commit, or skipped unless it is `alone`.
+        """
         planned: dict[str, Planned] = {}
         skipped: list[tuple[str, str]] = []
         for name, plan in plans:
@@ -445,29 +601,60 @@ class Planner:
         fresh = [result.entry for result in planned.values() if result.changes]
         done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
         entries = (result.entry for result in planned.values())
-        places = ((result.id, result.fields.get(key)) for result in entries for key in _SOURCES[result.kind])
-        remember_sources(self._repo.store.state_dir, [(entry_id, str(place)) for entry_id, place in places if place])
-        if self._draft.kind is Kind.SCRIPT:  # they may run on this machine
-            marks = [(entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry))) for entry in fresh]
+        places = (
+            (result.id, result.fields.get(key))
+            for result in entries
+            for key in _SOURCES[result.kind]
+        )
+        remember_sources(
+            self._repo.store.state_dir,
+            [(entry_id, str(place)) for entry_id, place in places if place],
+        )
+        if self._draft.kind is Kind.SCRIPT:
+            # they may run on this machine
+            marks = []
+            for entry in fresh:
+                marks.append(
+                    (entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry)))
+                )
             Trust(self._repo.options.state_dir).add_all(marks)
         return done
 
     def plan(self, file: Outside) -> Planned:
-        """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
+        """What the file becomes.
+
+        Raises AiLessonsError: it cannot become an entry, or cannot be read.
+        """
         if AUTO in self._draft.versions:
-            self._versions = next(((at.name,) for at in file.path.parents if _RELEASE.fullmatch(at.name)), ())
+            self._versions = next(
+                ((at.name,) for at in file.path.parents if _RELEASE.fullmatch(at.name)), ()
+            )
         inside = self._repo.inside(str(file.path))
         if inside is not None:
             return self._describe(inside)
-        if self._draft.kind is Kind.DOC and self._draft.recursive and _NO_PAGE.search(file.path.name):
-            raise Refused("what pages are made with, and no page", hint="name the file itself, without --recursive")
+        if (
+            self._draft.kind is Kind.DOC
+            and self._draft.recursive
+            and _NO_PAGE.search(file.path.name)
+        ):
+            raise Refused(
+                "what pages are made with, and no page",
+                hint="name the file itself, without --recursive",
+            )
         came = take(file, self._sources, self._repo.options.limits)
-        return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
+        if self._draft.kind is Kind.SCRIPT:
+            return self._script(came)
+        return self._doc(came)
 
     def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
-        """What the page becomes; one that is here already is asked for only if it is `named`. Raises as `take_page`."""
+        """What the page becomes; one that is here already is asked for only if it is `named`.
+
+        Raises as `take_page`.
+        """
         summary = self._known.get((url, frozenset(self._versions)))
-        entry = self._repo.load(summary.id)[0] if summary else None
+        entry = None
+        if summary:
+            entry = self._repo.load(summary.id)[0]
         if entry and url not in named:
             return Planned(entry, ())
         came = take_page(asked, url, entry.fields if entry else {}, self._now)
@@ -478,13 +665,16 @@ class Planner:
         return self._doc(came)
 
     def _home(self, came: Incoming, name: str) -> str:
-        project = self._draft.project or (self._sources.project(came.file.path) if came.source_path else None)
+        project = self._draft.project or (
+            self._sources.project(came.file.path) if came.source_path else None
+        )
         project = project or GLOBAL_PROJECT
         return layout.resource_path(self._draft.kind, project, self._versions, name)
 
     def _doc(self, came: Incoming) -> Planned:
         summary = self._known.get((came.source, frozenset(self._versions)))
-        if summary is not None:  # the doc is there: it gets the new text and keeps its id
+        if summary is not None:
+            # the doc is there: it gets the new text and keeps its id
             entry, old = self._repo.load(summary.id)
             body = as_doc(came.file.path, came.data).body
             new = refreshed_text(old, entry, came, body, self._new_words(entry, came.data))
@@ -517,21 +707,35 @@ class Planner:
 
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:
-            raise InvalidEntry([Problem(str(came.file.path), "holds a NUL byte and is not executable: not a script")])
+            raise InvalidEntry(
+                [
+                    Problem(
+                        str(came.file.path), "holds a NUL byte and is not executable: not a script"
+                    )
+                ]
+            )
+        source_path = None
+        if not self._draft.in_place:
+            source_path = came.source_path
         fields = frontmatter.script_fields(
             frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
-            source_path=None if self._draft.in_place else came.source_path, content_hash=came.hash,
+            source_path=source_path, content_hash=came.hash,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
-        fields |= secrets.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
+        fields |= secrets.fields(
+            self._draft.allow_secrets, text=came.data.decode("utf-8", "replace")
+        )
         if existing := self._script_there(came):
             return existing
         path = self._place(came, came.file.name)
-        if self._draft.in_place:  # its own words describe it, as they are when they are read
+        if self._draft.in_place:
+            # its own words describe it, as they are when they are read
             side_path, side = layout.side_of(path), markdown.render(fields, "").encode()
             return Planned(checked(side_path, side), new_files(side_path, side))
-        side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
+        side = markdown.render(
+            fields, frontmatter.body_of(frontmatter.description(came.data))
+        ).encode()
         runs = came.executable or came.data.startswith(b"#!")
         return Planned(checked(path, came.data, side), new_files(path, came.data, side, runs=runs))
 
@@ -539,47 +743,77 @@ class Planner:
         """The script itself, if it was imported before and has not changed since."""
         path, store = self._home(came, came.file.name), self._repo.store
         side_path = layout.side_of(path)
-        files = [side_path] if self._draft.in_place else [path, side_path]
+        if self._draft.in_place:
+            files = [side_path]
+        else:
+            files = [path, side_path]
         if path in self._taken or layout.place(path) is None or not all(map(store.exists, files)):
             return None
-        data = [store.read(file) for file in files]
+        data = []
+        for file in files:
+            data.append(store.read(file))
         entry = read_entry(files[0], *data)
-        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data[0] == came.data
-        return Planned(entry, ()) if same else None
+        if self._draft.in_place:
+            same = entry.fields.get("path") == came.source_path
+        else:
+            same = data[0] == came.data
+        if same:
+            return Planned(entry, ())
+        return None
 
     def _place(self, came: Incoming, name: str) -> str:
         path = self._home(came, name)
         layout.check_path(path)
-        paths = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
+        if self._draft.kind is Kind.SCRIPT:
+            paths = {path, layout.side_of(path)}
+        else:
+            paths = {path}
         if paths & self._taken:
-            raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
+            raise Conflict(
+                f"{path} is taken by another file of this import",
+                hint="import them one folder at a time",
+            )
         if any(map(self._repo.store.exists, paths)):
             raise Conflict(
                 f"{path} is there already, with another content or from another source",
-                hint="update it with `ai-lessons contribute edit`, or choose another --project or --version",
+                hint=(
+                    "update it with `ai-lessons contribute edit`, or choose another --project "
+                    "or --version"
+                ),
             )
         self._taken |= paths
         return path
 
     def _describe(self, path: str) -> Planned:
-        """A file that lies in the repository: its frontmatter is written down where it is, its text stays."""
+        """A file that lies in the repository.
+
+        Its frontmatter is written down where it is, its text stays.
+        """
         if layout.place(path) is None:
-            raise UsageError(f"{path} is no place for an entry", hint="docs/reference/file-format.md names the folders")
+            raise UsageError(
+                f"{path} is no place for an entry",
+                hint="docs/reference/file-format.md names the folders",
+            )
         store, is_script = self._repo.store, self._draft.kind is Kind.SCRIPT
         data = store.read(path)
         side_path = layout.side_of(path) if is_script else None
         side = store.read(side_path) if side_path and store.exists(side_path) else None
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
-            raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
+            raise Conflict(
+                f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}"
+            )
         changes: dict[str, Any] = {}
-        if entry.derived:  # an id that others link to already stays
+        if entry.derived:
+            # an id that others link to already stays
             changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
             if not self._repo.catalog.edges(entry.id):
                 changes["id"] = frontmatter.new_id(self._now)
             if source := self._sources.ref(store.root / path, data):
                 changes["source_ref"] = source
-        versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
+        versions = self._versions or (
+            () if self._draft.versions else frontmatter.versions_of_place(entry.path)
+        )
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
         changes |= self._new_words(entry, data)
@@ -589,7 +823,9 @@ class Planner:
         target, old = (side_path, side) if side_path else (path, data)
         new = markdown.edit(decode(old or b"", target), changes).encode()
         changed = checked(path, data, new) if is_script else checked(path, new)
-        return Planned(changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old))))
+        return Planned(
+            changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old)))
+        )
 
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
@@ -599,7 +835,9 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     for file in _files(repo, draft):
         data, _ = git_files.read(file.path)
         if draft.kind is Kind.SCRIPT:
-            entry = read_entry(layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data)
+            entry = read_entry(
+                layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data
+            )
         else:
             entry = as_doc(file.path, data)
         previews += [
@@ -609,14 +847,18 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     return tuple(previews)
 
 
-MOST_PAGES = 500  # Of one package: one of generated code would fill the library
+# Of one package: one of generated code would fill the library
+MOST_PAGES = 500
 _REQUEST = expression(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
 _LOCK = expression(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
 _REF = expression(r"pkg:(\w+)/(.+)@(.+)")
 
 
 class PackageRequest(NamedTuple):
-    """A package to take docs of. `version` empty: the one that is installed; `language` empty: whichever has it."""
+    """A package to take docs of.
+
+    `version` empty: the one that is installed; `language` empty: whichever has it.
+    """
 
     name: str
     version: str = ""
@@ -624,12 +866,16 @@ class PackageRequest(NamedTuple):
 
 
 def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> Imported:
-    """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`; with `lock` of what that file pins.
+    """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`.
 
-    `lock` empty means the nearest lock file of the code around. Of the packages in it those are taken that the project
-    asks for itself. What is here already stays, or is brought up to date; what cannot be had is named.
+    With `lock` of what that file pins.
 
-    Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is in its way.
+    `lock` empty means the nearest lock file of the code around. Of the packages in it those are
+    taken that the project asks for itself. What is here already stays, or is brought up to date;
+    what cannot be had is named.
+
+    Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is
+    in its way.
     """
     repo = library.primary
     requests: list[PackageRequest] = []
@@ -638,39 +884,64 @@ def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> I
         if not match:
             raise UsageError(f"{name!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
         requests.append(PackageRequest(match[2], match[3] or "", match[1] or ""))
-    requests += _locked(repo, lock) if lock is not None else []
+    if lock is not None:
+        requests += _locked(repo, lock)
     if not requests:
-        raise UsageError("no package is named", hint="contribute add-package click, or --locked in a project")
+        raise UsageError(
+            "no package is named", hint="contribute add-package click, or --locked in a project"
+        )
     return _add(repo, list(dict.fromkeys(requests)))
 
 
 def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
-    """What a lock file pins of the packages that the project beside it asks for; of all, where nothing says which."""
+    """What a lock file pins of the packages that the project beside it asks for.
+
+    Of all, where nothing says which.
+    """
     cwd = repo.options.cwd
     if lock:
         path = git_files.typed(git_files.expanded(lock), cwd)
-        locks = [Manifest(str(path), git_files.read(path, packages.LARGEST)[0].decode("utf-8", "replace"))]
+        locks = [
+            Manifest(
+                str(path), git_files.read(path, packages.LARGEST)[0].decode("utf-8", "replace")
+            )
+        ]
     else:
         here, top = packages.manifests(cwd)[0], git_files.top_of(cwd) or cwd
-        nearest = (x._replace(path=str(top / x.path)) for x in here if x.distance == here[0].distance)
+        nearest = (
+            x._replace(path=str(top / x.path)) for x in here if x.distance == here[0].distance
+        )
         locks = [manifest for manifest in nearest if _LOCK.fullmatch(Path(manifest.path).name)]
     pins: dict[PackageRequest, None] = {}
     for manifest in locks:
         folder = Path(manifest.path).parent
-        language = "npm" if manifest.path.endswith((".json", ".yaml")) else "pypi"
+        if manifest.path.endswith((".json", ".yaml")):
+            language = "npm"
+        else:
+            language = "pypi"
         source = folder / ("package.json" if language == "npm" else "pyproject.toml")
         asked = None
         if source.is_file():
             text = git_files.read(source, within=git_files.top_of(folder) or folder)[0]
             try:
-                asked = {normal(x) for x in packages.direct(source.name, text.decode())}
+                asked = set()
+                for x in packages.direct(source.name, text.decode()):
+                    asked.add(normal(x))
             except (ValueError, RecursionError) as error:
-                raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
+                raise InvalidEntry(
+                    [Problem(str(source), f"cannot be read: {error}"[:200])]
+                ) from error
         for name, version in packages.packages(manifest.path, manifest.text):
-            if name != packages.PYTHON and version.startswith(IN_USE) and (asked is None or normal(name) in asked):
+            if (
+                name != packages.PYTHON
+                and version.startswith(IN_USE)
+                and (asked is None or normal(name) in asked)
+            ):
                 pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
     if not pins:
-        hint = "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
+        hint = (
+            "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
+        )
         raise NotFound("lock file with packages of the project", lock or str(cwd), hint=hint)
     yield from pins
 
@@ -691,7 +962,12 @@ def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Importe
                 taken.append(package)
                 for page_number, page in enumerate(package.pages()):
                     if page_number == MOST_PAGES:
-                        skipped.append((f"{package.name} {package.version}", f"only {MOST_PAGES} pages are taken"))
+                        skipped.append(
+                            (
+                                f"{package.name} {package.version}",
+                                f"only {MOST_PAGES} pages are taken",
+                            )
+                        )
                         break
                     with noting(f"{package.name} {package.version}: {page.path}", skipped):
                         made = _planned(repo, package, page)
@@ -701,8 +977,13 @@ def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Importe
     return repo.bring(planned.values(), many, skipped)
 
 
-def _obtain(repo: RepositorySession, request: PackageRequest, places: Sequence[Path], folder: Path) -> Package:
-    """The package as it is installed; another version of Python's from the package index. Raises as `packages`."""
+def _obtain(
+    repo: RepositorySession, request: PackageRequest, places: Sequence[Path], folder: Path
+) -> Package:
+    """The package as it is installed; another version of Python's from the package index.
+
+    Raises as `packages`.
+    """
     try:
         package = packages.find(request.name, places, request.language)
         if request.version in {"", package.version}:
@@ -733,7 +1014,9 @@ def _planned(repo: RepositorySession, package: Package, page: Page) -> Planned:
         old = repo.store.read(path)
         if f"content_hash: {digest}\n".encode() in old:
             return Planned(read_entry(path, old), ())
-        data = markdown.edit(old.decode("utf-8", "replace"), {"content_hash": digest}, body).encode()
+        data = markdown.edit(
+            old.decode("utf-8", "replace"), {"content_hash": digest}, body
+        ).encode()
         return Planned(checked(path, data), (Change(path, data, expect=blob_id(old)),))
     now = repo.options.now()
     source = {"package": package.name, "licence": package.licence, "origin": package.origin}
@@ -757,7 +1040,10 @@ def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
             versions[match[3]] = min(
                 versions.get(match[3], summary), summary, key=lambda doc: (len(doc.path), doc.path)
             )
-    places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False) if stored else ()
+    if stored:
+        places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False)
+    else:
+        places = ()
     for (language, name), versions in sorted(stored.items()):
         try:
             package = packages.find(name, places, language)
@@ -779,13 +1065,26 @@ def refresh_package(repo: RepositorySession) -> list[Refreshed]:
     moved = list(moved_on(repo))
     if not moved:
         return []
-    done = _add(repo, [PackageRequest(package.name, package.version, package.language) for package, _ in moved])
+    done = _add(
+        repo,
+        [PackageRequest(package.name, package.version, package.language) for package, _ in moved],
+    )
     new = {f"{project_of(package)}/": (package, summary) for package, summary in moved}
     answers = []
     for written in done.written:
         package, summary = new[f"{written.path.split('/')[0]}/"]
         old = summary.source_ref
-        waiting = f"waiting: {done.notes[0]}" if done.notes else ""
-        answer = Refreshed(written.handle, written.title, written.path, changed=True, old_ref=old, new_ref=package.ref)
+        if done.notes:
+            waiting = f"waiting: {done.notes[0]}"
+        else:
+            waiting = ""
+        answer = Refreshed(
+            written.handle,
+            written.title,
+            written.path,
+            changed=True,
+            old_ref=old,
+            new_ref=package.ref,
+        )
         answers.append(answer._replace(warning=waiting))
     return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]

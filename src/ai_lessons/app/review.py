@@ -1,4 +1,7 @@
-"""Decides about proposals: pending, approve, change, reject; the audit and the signers. For people only."""
+"""Decides about proposals: pending, approve, change, reject; the audit and the signers.
+
+For people only.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,13 @@ from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import OpenProposal, Rejection
-from ai_lessons.approval.signatures import LIMIT, PinnedSigners, lists_named, parse_signers, signers_of
+from ai_lessons.approval.signatures import (
+    LIMIT,
+    PinnedSigners,
+    lists_named,
+    parse_signers,
+    signers_of,
+)
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import (
     AiLessonsError,
@@ -45,7 +54,15 @@ from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
 from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
 from ai_lessons.model import frontmatter, markdown
-from ai_lessons.model.approval import AGENT_TRAILER, APPROVALS, REJECTED, BranchView, UnapprovedChange, Verdict, moment
+from ai_lessons.model.approval import (
+    AGENT_TRAILER,
+    APPROVALS,
+    REJECTED,
+    BranchView,
+    UnapprovedChange,
+    Verdict,
+    moment,
+)
 from ai_lessons.model.entries import Kind, handle, id_end
 from ai_lessons.model.layout import place, side_of
 from ai_lessons.model.texts import decode, one_line
@@ -61,7 +78,10 @@ if TYPE_CHECKING:
 
 
 class Decided(NamedTuple):
-    """What a person decided, in `commit`, on the proposal of `branch`; at `path` lies the entry or the rejection."""
+    """What a person decided, in `commit`, on the proposal of `branch`.
+
+    At `path` lies the entry or the rejection.
+    """
 
     id: str
     handle: str
@@ -73,7 +93,10 @@ class Decided(NamedTuple):
 
 
 class PinnedList(NamedTuple):
-    """Whose signatures approve rules, pinned in `file`: a line for each key (fingerprint, principals, type)."""
+    """Whose signatures approve rules, pinned in `file`.
+
+    A line for each key (fingerprint, principals, type).
+    """
 
     file: str
     keys: tuple[str, ...]
@@ -104,7 +127,10 @@ class AuditRow(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
+    """Every rule with its evidence, and other proposals that were taken.
+
+    Not `ok` with a violation or an alarm.
+    """
 
     rows: tuple[AuditRow, ...]
     alarms: tuple[str, ...]
@@ -112,32 +138,45 @@ class Audit(NamedTuple):
     taken: tuple[TakenProposal, ...] = ()
 
 
-one_job = plumbing.once  # For interfaces: what several calls ask of git is asked once
+# For interfaces: what several calls ask of git is asked once
+one_job = plumbing.once
 
 
 def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
-    """Every proposal that waits for a person, of branches here and on remotes, oldest first; or those of a batch.
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first.
+
+    Or those of a batch.
 
     Then what stands on the approval branch without approval, of rules that have no open proposal.
     """
     with open_proposals(opened.primary) as at:
         if batch is not None:
-            return tuple(_pending(at, proposal) for proposal in _of_one(batch, at.every.proposals))
+            rules = []
+            for proposal in _of_one(batch, at.every.proposals):
+                rules.append(_pending(at, proposal))
+            return tuple(rules)
         pending = [_pending(at, proposal) for proposal in at.waiting]
         proposed = {rule.id for rule in pending}
         lacking = _unapproved(_judged(at.repo))
         standing = []
         for verdict, change in lacking:
-            with suppress(NotFound):  # a text that is too long or damaged, as readers are told
-                standing += [_pending_standing(at, verdict, change)] if verdict.rule not in proposed else []
+            with suppress(NotFound):
+                # a text that is too long or damaged, as readers are told
+                if verdict.rule not in proposed:
+                    standing += [_pending_standing(at, verdict, change)]
         return (*pending, *standing)
 
 
 def pending_rule(opened: Library, ref: str) -> Pending:
-    """One of them, as a person has to see it before it is decided about. Raises NotFound, AmbiguousName."""
+    """One of them, as a person has to see it before it is decided about.
+
+    Raises NotFound, AmbiguousName.
+    """
     with open_proposals(opened.primary) as at:
         waiting = _find(at, ref)
-        return _pending(at, waiting) if isinstance(waiting, OpenProposal) else _pending_standing(at, *waiting)
+        if isinstance(waiting, OpenProposal):
+            return _pending(at, waiting)
+        return _pending_standing(at, *waiting)
 
 
 def _find(at: ProposalContext, ref: str) -> OpenProposal | tuple[Verdict, UnapprovedChange]:
@@ -152,16 +191,35 @@ def _find(at: ProposalContext, ref: str) -> OpenProposal | tuple[Verdict, Unappr
 
 def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
     entry, handle = at.entry(proposal), at.called(proposal)
-    speaks = objections(at, entry, handle) if entry and proposal.sort != "removal" else Objections()
-    unread = [] if entry else ["its text cannot be read"]
-    conflicts = [*filter(None, [proposal.smuggled]), *at.faults(proposal), *unread, *speaks.contradictions]
+    if entry and proposal.sort != "removal":
+        speaks = objections(at, entry, handle)
+    else:
+        speaks = Objections()
+    if entry:
+        unread = []
+    else:
+        unread = ["its text cannot be read"]
+    conflicts = [
+        *filter(None, [proposal.smuggled]),
+        *at.faults(proposal),
+        *unread,
+        *speaks.contradictions,
+    ]
+    if entry:
+        title = entry.title
+    else:
+        title = proposal.branch
+    if entry:
+        body = entry.body
+    else:
+        body = at.text(proposal).decode("utf-8", "replace")
     return described(
         at,
         entry,
         _files(at, proposal),
         id=proposal.entry,
         handle=handle,
-        title=entry.title if entry else proposal.branch,
+        title=title,
         branch=proposal.branch,
         remote=proposal.remote,
         kind=at.what(proposal),
@@ -172,7 +230,7 @@ def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
         conflicts=tuple(conflicts),
         similar=speaks.similar,
         rejected_before=speaks.rejected_before,
-        body=entry.body if entry else at.text(proposal).decode("utf-8", "replace"),
+        body=body,
         path=proposal.path,
         report=proposal.report,
         batch=proposal.batch,
@@ -182,11 +240,16 @@ def _pending(at: ProposalContext, proposal: OpenProposal) -> Pending:
 def _files(at: ProposalContext, proposal: OpenProposal) -> list[ProposedFile]:
     """The files: those of a rule beside the text in force, others beside what the approval branch has."""
     if proposal.is_rule:
-        new = None if proposal.sort == "removal" else at.text(proposal)
+        new = None
+        if proposal.sort != "removal":
+            new = at.text(proposal)
         return [proposed_file(proposal.path, at.text_in_force(proposal.entry), new)]
     files = []
     for piece in (piece for piece in proposal.pieces if not piece.done):
-        old, new = (at.read(piece.path, blob) for blob in (piece.here, piece.new if piece.is_plain else None))
+        old, new = (
+            at.read(piece.path, blob)
+            for blob in (piece.here, piece.new if piece.is_plain else None)
+        )
         files.append(proposed_file(piece.path, old, new))
     return files
 
@@ -197,7 +260,9 @@ def _suggested_by(proposal: OpenProposal) -> str:
 
 
 class Batch(NamedTuple):
-    """Which proposals of rules are meant: of a project, of one import, or whose path or branch a pattern names.
+    """Which proposals of rules are meant.
+
+    Of a project, of one import, or whose path or branch a pattern names.
 
     `of`: a branch; of the import, those that the same person proposed.
     """
@@ -209,22 +274,32 @@ class Batch(NamedTuple):
 
     def covers(self, proposal: OpenProposal) -> bool:
         """Whether it is one of them; every condition that is given has to hold."""
-        where = place(proposal.path) if proposal.is_rule else None
+        where = None
+        if proposal.is_rule:
+            where = place(proposal.path)
         names = (proposal.path, proposal.branch)
         return (
             where is not None
             and self.project in {"", where.project}
             and (not self.batch or proposal.batch == self.batch.upper())
-            and (not self.globs or any(fnmatchcase(name, glob) for glob in self.globs for name in names))
+            and (
+                not self.globs
+                or any(fnmatchcase(name, glob) for glob in self.globs for name in names)
+            )
         )
 
 
 def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
-    """The proposals that it covers; of an import those of one author, and where several claim it, who made it here.
+    """The proposals that it covers.
+
+    Of an import those of one author, and where several claim it, who made it here.
 
     Raises Conflict: several do, none here.
     """
-    covered = [proposal for proposal in every if batch.covers(proposal)]
+    covered = []
+    for proposal in every:
+        if batch.covers(proposal):
+            covered.append(proposal)
     if not batch.batch or not covered:
         return covered
     makers = {proposal.makers for proposal in covered if not proposal.remote}
@@ -234,18 +309,24 @@ def _of_one(batch: Batch, every: Sequence[OpenProposal]) -> list[OpenProposal]:
     if len(makers) > 1:
         names = " and of ".join(sorted({str(maker[0]) for maker in makers}))
         hint = "approve them by id, or as a pattern names them"
-        raise Conflict(f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint)
+        raise Conflict(
+            f"import {batch.batch} has proposals of {names}, and is of one person", hint=hint
+        )
     return [proposal for proposal in covered if proposal.makers in makers]
 
 
 @plumbing.once()
-def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
-    """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
+def approve_rule(
+    opened: Library, ref: str, *, sign: bool = False, expect: str | None = None
+) -> Decided:
+    """Merge a proposal (named by branch, handle, id or path) into the approval branch.
 
-    Where that branch is checked out, files and git's index come along. `sign`: the merge has to be signed, as it always
-    has where the policy asks for it. What stands on the branch without approval can be named, too.
-    `expect` is the `Pending.commit` shown.
-    Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
+    Its rule is in force.
+
+    Where that branch is checked out, files and git's index come along. `sign`: the merge has to be
+    signed, as it always has where the policy asks for it. What stands on the branch without
+    approval can be named, too. `expect` is the `Pending.commit` shown. Raises NotFound,
+    AmbiguousName, Refused, Conflict, InvalidEntry.
     """
     repo = opened.primary
     with deciding(repo, "approve") as at:
@@ -258,8 +339,12 @@ def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str |
 
 
 @plumbing.once()
-def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False) -> tuple[Decided, ...]:
-    """Merge many proposals of rules (branch: the `Pending.commit` shown) in as few commits as may be, all or none each.
+def approve_rules(
+    opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False
+) -> tuple[Decided, ...]:
+    """Merge many proposals of rules (branch.
+
+    The `Pending.commit` shown) in as few commits as may be, all or none each.
 
     Raises as `approve_rule`; what was merged before that stays.
     """
@@ -269,26 +354,42 @@ def approve_rules(opened: Library, chosen: Mapping[str, str], title: str, *, sig
     # one commit merges 400 proposals: their names take most of what is read of a commit's message
     while chunk := list(islice(left, 400)):
         with deciding(repo, "approve") as at:
-            open_now = {proposal.branch: proposal for proposal in at.every.proposals}
+            open_now = {}
+            for proposal in at.every.proposals:
+                open_now[proposal.branch] = proposal
             if gone := next((branch for branch, _ in chunk if branch not in open_now), None):
-                raise NotFound("open proposal", gone, hint="it was decided or taken back meanwhile: look again")
+                raise NotFound(
+                    "open proposal", gone, hint="it was decided or taken back meanwhile: look again"
+                )
             for branch, commit in chunk:
                 refuse_changed(open_now[branch].commit, commit)
-            done += _approve(at, [open_now[branch] for branch, _ in chunk], f"{len(chunk)} {title}", sign=sign)
+            done += _approve(
+                at, [open_now[branch] for branch, _ in chunk], f"{len(chunk)} {title}", sign=sign
+            )
     return tuple(done)
 
 
-def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *, sign: bool) -> tuple[Decided, ...]:
-    """Merge them in one commit. Raises InvalidEntry, UsageError, Conflict: one of them is not fit."""
+def _approve(
+    at: ProposalContext, several: Sequence[OpenProposal], title: str, *, sign: bool
+) -> tuple[Decided, ...]:
+    """Merge them in one commit.
+
+    Raises InvalidEntry, UsageError, Conflict: one of them is not fit.
+    """
     repo, first, require = at.repo, several[0], at.trunk.view.policy.require
     named = [(at.title(proposal), at.called(proposal)) for proposal in several]
     # what breaks the format must not get on the approval branch
     for proposal in (proposal for proposal in several if proposal.sort != "removal"):
         if new := [fault for fault in at.faults(proposal) if fault not in proposal.faults]:
-            raise Conflict(f"{proposal.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+            raise Conflict(
+                f"{proposal.branch} cannot be taken as it is: {new[0]}",
+                hint="mend it, or reject this one",
+            )
         _checked(at, proposal, {})
     sign = sign or (first.is_rule and require == "signed")
-    done = decisions.approve(repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign)
+    done = decisions.approve(
+        repo.store, at.git, at.trunk, several, title, what=at.what(first), sign=sign
+    )
     # only to spare the next reader a look at the history: it is known what this approval changes
     with suppress(AiLessonsError):
         state.derive(repo.store.worktree, at.trunk.ref, at.trunk.signers, anew=True)
@@ -310,20 +411,32 @@ def _approve(at: ProposalContext, several: Sequence[OpenProposal], title: str, *
 
 
 def _checked(
-    at: ProposalContext, proposal: OpenProposal, changed: Mapping[str, bytes], was: Entry | None = None
+    at: ProposalContext,
+    proposal: OpenProposal,
+    changed: Mapping[str, bytes],
+    was: Entry | None = None,
 ) -> Entry:
-    """The entry that a proposal would be, with these files of it changed. Raises as `checked`, `refuse_wrong_kinds`."""
+    """The entry that a proposal would be, with these files of it changed.
+
+    Raises as `checked`, `refuse_wrong_kinds`.
+    """
     files = {**at.files(proposal), **changed}
     if proposal.path not in files:
-        raise InvalidEntry([Problem(proposal.path, "is not there, so its description describes nothing")])
+        raise InvalidEntry(
+            [Problem(proposal.path, "is not there, so its description describes nothing")]
+        )
     entry = checked(proposal.path, files[proposal.path], files.get(side_of(proposal.path)), was=was)
     refuse_wrong_kinds(at.repo.catalog, entry.kind, (link[:2] for link in entry.links))
     return entry
 
 
 @plumbing.once()
-def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
-    """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
+def reject_rule(
+    opened: Library, ref: str, *, reason: str = "", expect: str | None = None
+) -> Decided:
+    """Turn a proposal down.
+
+    A record with reason and text on the approval branch, and its branch is deleted.
 
     `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
     """
@@ -358,23 +471,33 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
 
 @plumbing.once()
 def take_back(opened: Library, commit: str) -> Suggested:
-    """Take a decision about one proposal back by the next one: it waits again, as its author proposed it.
+    """Take a decision about one proposal back by the next one.
 
-    `commit` is the `Decided.commit`. What was approved is undone by a proposal of its own, which is approved.
-    Raises NotFound: no such decision. Conflict: what it changed was changed again. Refused.
+    It waits again, as its author proposed it.
+
+    `commit` is the `Decided.commit`. What was approved is undone by a proposal of its own, which is
+    approved. Raises NotFound: no such decision. Conflict: what it changed was changed again.
+    Refused.
     """
     repo = opened.primary
     with deciding(repo, "take back a decision about") as at:
         decision = decisions.read_decision(repo.store, at.git, at.trunk, commit)
         if decision.taken and at.trunk.view.policy.distinct:
             hint = "propose its removal, or the text before, which another person approves"
-            raise Refused("here nobody approves alone, so nobody takes an approval back alone", hint=hint)
+            raise Refused(
+                "here nobody approves alone, so nobody takes an approval back alone", hint=hint
+            )
         if decision.taken:
             before, after = (
-                {path: at.read(path, blob_of(versions[side])) for path, versions in decision.taken.items()}
+                {
+                    path: at.read(path, blob_of(versions[side]))
+                    for path, versions in decision.taken.items()
+                }
                 for side in (0, 1)
             )
-            texts = {path: after[path] or before[path] for path in after}
+            texts = {}
+            for path in after:
+                texts[path] = after[path] or before[path]
             entries = (entry_of(path, texts) for path in texts)
             entry = next((entry for entry in entries if entry and entry.id == decision.entry), None)
             if entry is None:
@@ -393,7 +516,10 @@ def take_back(opened: Library, commit: str) -> Suggested:
 def edit_proposal(
     opened: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
 ) -> Suggested | None:
-    """One more commit with what `editor(text, suffix)` gave; None if nothing was changed. Raises InvalidEntry."""
+    """One more commit with what `editor(text, suffix)` gave; None if nothing was changed.
+
+    Raises InvalidEntry.
+    """
     repo = opened.primary
     repo.refuse_other_formats()
     with open_proposals(repo) as at:
@@ -420,35 +546,65 @@ def edit_proposal(
             actor=write_checks.actor(repo),
         )
         made = decisions.amend(repo.store, at.git, proposal, wish)
-    return Suggested(proposal.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
+    return Suggested(
+        proposal.entry,
+        handle,
+        entry.title,
+        path,
+        made.branch,
+        made.commit,
+        (*warnings, *made.notes),
+    )
 
 
-def state_reason(opened: Library, ref: str, reason: str, expect: str | None = None) -> Suggested | None:
-    """One more commit on a proposal that says why; None if it says so already. Raises as `edit_proposal`."""
+def state_reason(
+    opened: Library, ref: str, reason: str, expect: str | None = None
+) -> Suggested | None:
+    """One more commit on a proposal that says why; None if it says so already.
+
+    Raises as `edit_proposal`.
+    """
     words = one_line(reason, 1_000)
-    return edit_proposal(opened, ref, lambda text, _: markdown.edit(text, {"rationale": words}), expect)
+    return edit_proposal(
+        opened, ref, lambda text, _: markdown.edit(text, {"rationale": words}), expect
+    )
 
 
 @plumbing.once()
 def audit(library: Library) -> Audit:
-    """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
+    """Who approved which rule, when, by which commit and evidence.
+
+    And all that violates the policy.
+    """
     repo = library.primary
     repo.current()
     view = repo.rules.view()
     if view is None:
         return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
-    verdicts = [verdict for verdict in view.verdicts.values() if verdict.in_force or verdict.unapproved]
-    rows = sorted((_row(repo, view, verdict) for verdict in verdicts), key=lambda row: (row.path, row.id))
-    alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
+    verdicts = [
+        verdict for verdict in view.verdicts.values() if verdict.in_force or verdict.unapproved
+    ]
+    rows = sorted(
+        (_row(repo, view, verdict) for verdict in verdicts), key=lambda row: (row.path, row.id)
+    )
+    alarms = tuple(
+        f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms
+    )
     odd = odd_commits(repo.store.worktree, view.ref)
-    alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
+    alarms += tuple(
+        f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd
+    )
     ok = not alarms and not any(row.problem for row in rows)
-    signing_notes = notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
+    signing_notes = (
+        notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
+    )
     return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken(repo)))
 
 
 def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
-    """What a pull request of the commits here would do to rules in force: notes, and problems with what it hides.
+    """What a pull request of the commits here would do to rules in force.
+
+    Notes, and problems with what it hides.
 
     Raises UnsupportedRepository.
     """
@@ -458,16 +614,32 @@ def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
         return [], []
     after = state.after_merge(worktree, view, head, repo.rules.signers(view.ref))
     if after is None:
-        return [f"a merge into {branch_name(view.ref)} would conflict, so what it does to rules cannot be told"], []
-    names = plumbing.output(worktree, "diff", "--name-only", "-z", "--no-renames", f"{view.tip}...{head}").split(b"\0")
-    shown = {os.fsdecode(name).removeprefix(worktree.prefix) for name in names}
+        return [
+            (
+                f"a merge into {branch_name(view.ref)} would conflict, so what it does to "
+                "rules cannot be told"
+            )
+        ], []
+    names = plumbing.output(
+        worktree, "diff", "--name-only", "-z", "--no-renames", f"{view.tip}...{head}"
+    ).split(b"\0")
+    shown = set()
+    for name in names:
+        shown.add(os.fsdecode(name).removeprefix(worktree.prefix))
     notes, hidden = [], []
     for rule in sorted({*view.verdicts, *after.verdicts}):
         before, now = view.verdicts.get(rule), after.verdicts.get(rule)
-        was, is_now = (verdict.blob if verdict and verdict.in_force else None for verdict in (before, now))
+        was, is_now = (
+            verdict.blob if verdict and verdict.in_force else None for verdict in (before, now)
+        )
         if was == is_now:
             continue
-        does = "bring" if was is None else "change" if is_now else "remove"
+        if was is None:
+            does = "bring"
+        elif is_now:
+            does = "change"
+        else:
+            does = "remove"
         path = (now.path if now and now.path else None) or (before.path if before else None) or ""
         text = f"a merge would {does} rule {handle(Kind.RULE, rule)} ({path})"
         if path in shown:
@@ -478,42 +650,65 @@ def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
 
 
 def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
-    """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
+    """The proposals of anything but rules that came to the approval branch, newest first.
+
+    Of one entry, if named.
+    """
     ref = repo.rules.ref()
     if not ref or not (tip := read_ref(repo.store.worktree, ref)):
         return []
     every = proposals.taken(repo.store.worktree, tip, short_name(ref))
-    return [proposal for proposal in every if not entry or (proposal.id and entry.endswith(proposal.id))]
+    results: list[TakenProposal] = []
+    for proposal in every:
+        if not entry or (proposal.id and entry.endswith(proposal.id)):
+            results.append(proposal)
+    return results
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((arrival.path for arrival in verdict.unapproved), "")
     summary = repo.catalog.many([verdict.rule]).get(verdict.rule)
-    problems = [
-        f"{'a text' if arrival.blob else 'its removal'} at {arrival.path} is on {branch_name(view.ref)}"
-        f" without approval: {arrival.evidence.reason}"
-        for arrival in verdict.unapproved
-    ]
+    problems = []
+    for arrival in verdict.unapproved:
+        problems.append(
+            f"{'a text' if arrival.blob else 'its removal'} at {arrival.path} is on {branch_name(view.ref)}"
+            f" without approval: {arrival.evidence.reason}"
+        )
+    if summary:
+        title = summary.title
+    else:
+        title = path
+    if verdict.in_force:
+        approved_at = moment(evidence.at)
+    else:
+        approved_at = ""
+    if verdict.in_force:
+        reason = evidence.reason
+    else:
+        reason = ""
     return AuditRow(
         id=verdict.rule,
         handle=summary.handle if summary else handle(Kind.RULE, verdict.rule),
-        title=summary.title if summary else path,
+        title=title,
         path=path,
         in_force=verdict.in_force,
         evidence=evidence.level,
         how=evidence.how,
         approved_by=str(evidence.by or ""),
-        approved_at=moment(evidence.at) if verdict.in_force else "",
+        approved_at=approved_at,
         suggested_by=", ".join(map(str, evidence.suggested_by)),
         commit=evidence.commit,
         problem="; ".join(problems),
-        reason=evidence.reason if verdict.in_force else "",
+        reason=reason,
     )
 
 
 def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
-    """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
+    """Take the approval branch as it is now for what was seen last, if `ask` agrees.
+
+    Raises Refused, StorageFailed.
+    """
     repo = library.primary
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     worktree, ref = repo.store.worktree, repo.rules.ref()
@@ -523,7 +718,13 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
         and state.derive(worktree, ref, repo.rules.signers(ref)).policy.require == "forge"
         and (moved := state.moved_forge(worktree, ref))
     ):
-        _agree(ask, f"rules are in force as they stand on {moved[0]}, which is no remote any more; {moved[1]} is")
+        _agree(
+            ask,
+            (
+                f"rules are in force as they stand on {moved[0]}, which is no remote any "
+                f"more; {moved[1]} is"
+            ),
+        )
         state.acknowledge_forge(worktree, ref, moved[1])
     current = audit(library)
     if not current.alarms:
@@ -536,9 +737,14 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
 
 
 def _agree(ask: Callable[[str], bool] | None, alarms: str) -> None:
-    """Raises Refused: the person does not accept what raised the alarms, or there is nobody to ask."""
+    """Raises Refused.
+
+    The person does not accept what raised the alarms, or there is nobody to ask.
+    """
     if ask is None:
-        raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
+        raise Refused(
+            "alarms are looked at by a person, and there is no terminal to ask on", hint="--yes"
+        )
     if not ask(alarms):
         raise Refused("the alarms stay; nothing was changed")
 
@@ -551,20 +757,38 @@ EARLIER = (
 
 
 def pinned_first(
-    worktree: Worktree, view: BranchView, signers: PinnedSigners, ask: Callable[[str, list[str]], bool]
+    worktree: Worktree,
+    view: BranchView,
+    signers: PinnedSigners,
+    ask: Callable[[str, list[str]], bool],
 ) -> bool:
-    """Where nothing is pinned, ask whether those who signed what waits count; True if they do from now on."""
+    """Where nothing is pinned, ask whether those who signed what waits count.
+
+    True if they do from now on.
+    """
     if signers.read() is not None:
         return False
-    waiting = (change.evidence.commit for verdict in view.verdicts.values() for change in verdict.unapproved)
+    waiting = (
+        change.evidence.commit
+        for verdict in view.verdicts.values()
+        for change in verdict.unapproved
+    )
     commits = {*waiting} - {""}
     data = signers_of(worktree, sorted(commits))
-    keys = [str(signer) for signer in parse_signers(data)]
-    question = f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
+    keys = []
+    for signer in parse_signers(data):
+        keys.append(str(signer))
+    question = (
+        f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
+    )
     if not keys or not ask(question, keys):
         return False
     names = lists_named(worktree, sorted(commits))
-    signers.pin(data, name=names.pop() if len(names) == 1 else "")
+    if len(names) == 1:
+        name = names.pop()
+    else:
+        name = ""
+    signers.pin(data, name=name)
     return True
 
 
@@ -595,16 +819,22 @@ def signers(
     copy: bool = False,
     name: str = "",
 ) -> PinnedList:
-    """Whose signatures approve rules here; with a `file` exactly those on it from now on, if `ask` agrees.
+    """Whose signatures approve rules here.
 
-    `copy`: this is a copy of the repository that a list is for, so its address finds that list from now on.
-    `name`: what the lines of approval here call the list, where that was made at another address.
-    Raises NotFound, Refused, UsageError, StorageFailed.
+    With a `file` exactly those on it from now on, if `ask` agrees.
+
+    `copy`: this is a copy of the repository that a list is for, so its address finds that list from
+    now on. `name`: what the lines of approval here call the list, where that was made at another
+    address. Raises NotFound, Refused, UsageError, StorageFailed.
     """
     repo = library.primary
     ref = repo.rules.ref()
     if ref is None:
-        raise NotFound("approval branch in", str(repo.store.root), hint="commit something on a branch called main")
+        raise NotFound(
+            "approval branch in",
+            str(repo.store.root),
+            hint="commit something on a branch called main",
+        )
     pinned = repo.rules.signers(ref)
     present, by_address = pinned.matching()
     before = [str(signer) for signer in pinned.read() or ()]
@@ -612,8 +842,17 @@ def signers(
         return PinnedList(str(pinned.file()), tuple(before))
     repo.options.refuse_agents("say whose signatures count", f"{COMMAND} FILE")
     if file is None and (present is None or by_address):
-        raise UsageError("no list of another address was found for this repository, so there is nothing to add it to")
-    data = files.read(repo.options.cwd / file, LIMIT)[0] if file is not None else present.data if present else b""
+        raise UsageError(
+            "no list of another address was found for this repository, so there is "
+            "nothing to add it to"
+        )
+    data = (
+        files.read(repo.options.cwd / file, LIMIT)[0]
+        if file is not None
+        else present.data
+        if present
+        else b""
+    )
     listed = _named_in(data, file)
     replaced = bool(present) and (by_address or copy)
     gone = [signer for signer in before if signer not in listed] if replaced else []
@@ -623,53 +862,93 @@ def signers(
     repo.current()
     added = tuple(signer for signer in listed if signer not in before)
     if changes:
-        changes.append("to keep what was served, look at these and sign them again: ai-lessons admin review-rules")
+        changes.append(
+            "to keep what was served, look at these and sign them again: ai-lessons admin "
+            "review-rules"
+        )
     file_now = str(repo.rules.signers(ref).file())
     return PinnedList(file_now, tuple(listed), added, tuple(gone), (*changes, *repo.rules.notes))
 
 
 def _ask_for_trust(
-    ask: Callable[[str, list[str]], bool] | None, name: str, listed: list[str], gone: list[str], changes: list[str]
+    ask: Callable[[str, list[str]], bool] | None,
+    name: str,
+    listed: list[str],
+    gone: list[str],
+    changes: list[str],
 ) -> None:
-    """Ask the person whether these keys approve rules, with what that changes. Raises Refused: no."""
+    """Ask the person whether these keys approve rules, with what that changes.
+
+    Raises Refused: no.
+    """
     if ask is None:
-        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
-    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    consequences = f"; {'; '.join(changes)}" if changes else ""
+        raise Refused(
+            "whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes"
+        )
+    if gone:
+        less = f" (and these no longer: {', '.join(gone)})"
+    else:
+        less = ""
+    if changes:
+        consequences = f"; {'; '.join(changes)}"
+    else:
+        consequences = ""
     if not ask(f"{name}: trust these keys to approve rules{less}{consequences}?", listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
 
 
-def _what_changes(repo: RepositorySession, ref: str, pinned: PinnedSigners, data: bytes) -> Iterator[str]:
+def _what_changes(
+    repo: RepositorySession, ref: str, pinned: PinnedSigners, data: bytes
+) -> Iterator[str]:
     """The rules that another list of signers would change."""
     before = _judged(repo)
     after = state.derive(repo.store.worktree, ref, pinned.with_data(data), only_look=True)
     for rule, verdict in sorted(before.verdicts.items()):
         now = after.verdicts.get(rule)
         if verdict.in_force and (now is None or now.blob != verdict.blob):
-            goes = "goes back to an earlier text" if now and now.in_force else "is not in force any more"
+            if now and now.in_force:
+                goes = "goes back to an earlier text"
+            else:
+                goes = "is not in force any more"
             yield f"{handle(Kind.RULE, rule)} {verdict.path} {goes}"
 
 
-STANDING = "standing"  # The sort of what waits on the approval branch itself
+# The sort of what waits on the approval branch itself
+STANDING = "standing"
 
 
 def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]:
-    """The text on the approval branch that is meant and waits for approval. Raises NotFound, AmbiguousName."""
+    """The text on the approval branch that is meant and waits for approval.
+
+    Raises NotFound, AmbiguousName.
+    """
     path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unapproved(_judged(at.repo)))
-    named = [pair for pair in every if path == pair[1].path]
-    named = named or [pair for pair in every if len(end) >= SHORTEST_END and pair[0].rule.endswith(end)]
+    named = []
+    for pair in every:
+        if path == pair[1].path:
+            named.append(pair)
+    named = named or [
+        pair for pair in every if len(end) >= SHORTEST_END and pair[0].rule.endswith(end)
+    ]
     if len(named) > 1:
         raise AmbiguousName(ref, [change.path for _, change in named])
     if not named:
         handles = [*at.nearest(ref), *(at.handle(verdict.rule) for verdict, _ in every)]
-        hint = "" if handles else "no proposal waits: ai-lessons admin review-rules --list"
+        if handles:
+            hint = ""
+        else:
+            hint = "no proposal waits: ai-lessons admin review-rules --list"
         raise NotFound("open proposal", ref, suggestions=handles[:5], hint=hint)
     return named[0]
 
 
 def _approve_standing(
-    at: ProposalContext, verdict: Verdict, change: UnapprovedChange, expect: str | None, *, sign: bool
+    at: ProposalContext,
+    verdict: Verdict,
+    change: UnapprovedChange,
+    expect: str | None,
+    *,
+    sign: bool,
 ) -> Decided:
     """Approve what stands on the approval branch already: a text, or the removal of one."""
     repo, handle, policy = at.repo, at.handle(verdict.rule), at.trunk.view.policy
@@ -680,10 +959,14 @@ def _approve_standing(
         title = repo.load(verdict.rule)[0].title
     sign = sign or policy.require == "signed"
     text = change.path, change.blob
-    done = decisions.approve_standing(repo.store, at.git, at.trunk, verdict.rule, text, title, sign=sign)
+    done = decisions.approve_standing(
+        repo.store, at.git, at.trunk, verdict.rule, text, title, sign=sign
+    )
     repo.current()
     notes_after = (*done.notes, *(_what_is_missing(repo, verdict.rule) if change.blob else ()))
-    return Decided(verdict.rule, handle, title, change.path, at.trunk.name, done.commit, notes_after)
+    return Decided(
+        verdict.rule, handle, title, change.path, at.trunk.name, done.commit, notes_after
+    )
 
 
 def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
@@ -692,7 +975,10 @@ def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
     verdict = view.verdicts.get(rule)
     if verdict is None or (verdict.in_force and not verdict.unapproved):
         return
-    reason = verdict.unapproved[0].evidence.reason if verdict.unapproved else verdict.evidence.reason
+    if verdict.unapproved:
+        reason = verdict.unapproved[0].evidence.reason
+    else:
+        reason = verdict.evidence.reason
     yield f"it is not in force yet: {next(notes(view, repo.rules.signers(view.ref)), reason)}"
 
 
@@ -713,7 +999,9 @@ def _unapproved(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
 
 def _pending_standing(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:
     blob = change.blob or verdict.blob or ""
-    data = at.repo.rules.text(verdict.rule, change.path if change.blob else verdict.path or change.path, blob)
+    data = at.repo.rules.text(
+        verdict.rule, change.path if change.blob else verdict.path or change.path, blob
+    )
     entry = entry_of(change.path, {change.path: data})
     return described(
         at,

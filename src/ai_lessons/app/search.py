@@ -1,4 +1,7 @@
-"""One search from question to ranked entries: candidates, fusion, factors, and the rules that come along."""
+"""One search from question to ranked entries.
+
+Candidates, fusion, factors, and the rules that come along.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,16 @@ from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
-from ai_lessons.search.ranking import BAR, NEAR_BEST, Candidates, Chance, IndexRefresh, Match, Ranked, RankingFacts
+from ai_lessons.search.ranking import (
+    BAR,
+    NEAR_BEST,
+    Candidates,
+    Chance,
+    IndexRefresh,
+    Match,
+    Ranked,
+    RankingFacts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +38,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
 
-RESULTS = 5  # Rules of one answer, and results at least where no limit is stated: agents read no more
+# Rules of one answer, and results at least where no limit is stated: agents read no more
+RESULTS = 5
 
 _COMMON = frozenset(
     ranking.QUERY_WORD.findall(
@@ -37,27 +50,45 @@ _COMMON = frozenset(
 
 
 def _words(text: str) -> set[str]:
-    words = (word for word in ranking.words_of(text) if len(word) >= ranking.SHORT_WORD or not word.isascii())
-    return {stem(word) for word in words if word not in _COMMON}
+    words = (
+        word
+        for word in ranking.words_of(text)
+        if len(word) >= ranking.SHORT_WORD or not word.isascii()
+    )
+    results: set[str] = set()
+    for word in words:
+        if word not in _COMMON:
+            results.add(stem(word))
+    return results
 
 
 def pieces(text: str, query: str) -> list[tuple[str, bool]]:
-    """A text in pieces, each with whether it is a word that the query has in some form, too. Raises UsageError."""
+    """A text in pieces, each with whether it is a word that the query has in some form, too.
+
+    Raises UsageError.
+    """
     words, filters = parse_query(query)
     folded, origin = "", list[int]()
-    for place, letter in enumerate(text):  # one letter may be folded to several, or to none
+    for place, letter in enumerate(text):
+        # one letter may be folded to several, or to none
         spelled = ranking.fold(letter).lower()
         folded += spelled
         origin += [place] * len(spelled)
     origin.append(len(text))
     done, result = 0, list[tuple[str, bool]]()
     for start, word in ranking.stem_positions(folded, _words(" ".join((words, *filters.phrases)))):
-        whole = None if re.match(ranking.CJK, word) else ranking.QUERY_WORD.match(folded, start)
+        whole = None
+        if not re.match(ranking.CJK, word):
+            whole = ranking.QUERY_WORD.match(folded, start)
         begin, end = origin[start], origin[whole.end() if whole else start + len(word)]
         if end > done:
             result += [(text[done:begin], False), (text[max(begin, done) : end], True)]
             done = end
-    return [(piece, hit) for piece, hit in [*result, (text[done:], False)] if piece]
+    pieces: list[tuple[str, bool]] = []
+    for piece, hit in [*result, (text[done:], False)]:
+        if piece:
+            pieces.append((piece, hit))
+    return pieces
 
 
 def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
@@ -66,35 +97,50 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
     A context tag of weight <= 0 is no tag.
     """
     weights = ranking.context_weights(query.context_tags, aliases)
-    tags = {tag for tag, weight in weights.items() if weight > 0}
+    tags = set()
+    for tag, weight in weights.items():
+        if weight > 0:
+            tags.add(tag)
     filters = query.filters
-    tags |= {aliases.get(tag, tag) for tag in (*filters.tags, *([filters.project] if filters.project else []))}
+    tags |= {
+        aliases.get(tag, tag)
+        for tag in (*filters.tags, *([filters.project] if filters.project else []))
+    }
     return not tags.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
 ALL_RULES = Filter(kinds=frozenset({Kind.RULE}))
 
 
-def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]) -> list[Hit]:
-    """The rules that stand first, at most `RESULTS`, by chance x context boost: answers, and what comes along.
+def rules_for(
+    repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]
+) -> list[Hit]:
+    """The rules that stand first, at most `RESULTS`, by chance x context boost.
 
-    An answer is what is about as likely one as the best there is. What is less likely one comes along where it has a
-    tag or project in common with what one is working on, and what a link joins with a result of its project always.
+    Answers, and what comes along.
+
+    An answer is what is about as likely one as the best there is. What is less likely one comes
+    along where it has a tag or project in common with what one is working on, and what a link joins
+    with a result of its project always.
     """
     joined = linked(repo.catalog, (summary.id for summary in results))
     summaries = repo.catalog.many(judged.rules.of.keys() | joined)
-    rules = {summary.id: summary for summary in summaries.values() if summary.kind is Kind.RULE}
+    rules = {}
+    for summary in summaries.values():
+        if summary.kind is Kind.RULE:
+            rules[summary.id] = summary
     query, aliases = asked.query, repo.reading_config.tag_aliases
     projects = {GLOBAL_PROJECT, *([query.filters.project] if query.filters.project else [])}
     weights = ranking.context_weights(query.context_tags, aliases)
     least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
     filtered, surfacing = bool(query.filters.project or query.filters.tags), list[Ranked]()
-    at_home = {
-        entry_id
-        for project in {summaries[entry_id].project for entry_id in joined & rules.keys()} - projects
-        for entry_id in linked(repo.catalog, (summary.id for summary in results if summary.project == project))
-        if entry_id in rules and rules[entry_id].project == project
-    }
+    at_home = set()
+    for project in {summaries[entry_id].project for entry_id in joined & rules.keys()} - projects:
+        for entry_id in linked(
+            repo.catalog, (summary.id for summary in results if summary.project == project)
+        ):
+            if entry_id in rules and rules[entry_id].project == project:
+                at_home.add(entry_id)
     for rule in rules.values():
         chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
@@ -108,30 +154,49 @@ def rules_for(repo: Reading, asked: Asking, judged: Judged, results: Sequence[En
     return [hit_of(ranked, rules[ranked.match.entry_id], query) for ranked in surfacing[:RESULTS]]
 
 
-def hit_of(ranked: Ranked, summary: EntrySummary, query: Query, also_in: tuple[str, ...] = ()) -> Hit:
+def hit_of(
+    ranked: Ranked, summary: EntrySummary, query: Query, also_in: tuple[str, ...] = ()
+) -> Hit:
     """A ranked entry as a result; its snippet is the whole passage, for `_answering`."""
     summary = summary._replace(score=ranked.score, snippet=ranked.match.text or summary.snippet)
-    return Hit(summary, ranked.match.heading, ranked.factors if query.explain else {}, also_in, ranked.match.section)
+    return Hit(
+        summary,
+        ranked.match.heading,
+        ranked.factors if query.explain else {},
+        also_in,
+        ranked.match.section,
+    )
 
 
 def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
     """The result with the sentence that answers in the place of its passage."""
     entry = hit.entry
     is_code = entry.kind is Kind.SCRIPT
-    text = ranking.snippet(entry.snippet, query.text, phrases=phrases, title=entry.title, code=is_code)
+    text = ranking.snippet(
+        entry.snippet, query.text, phrases=phrases, title=entry.title, code=is_code
+    )
     return hit._replace(entry=entry._replace(snippet=text))
 
 
 def linked(catalog: CatalogReader, ids: Iterable[str]) -> set[str]:
     """Whatever a link joins with one of these entries, either way round."""
-    return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
+    results: set[str] = set()
+    for entry_id in ids:
+        for edge in catalog.edges(entry_id):
+            for end in (edge.source, edge.target):
+                results.add(end)
+    return results
 
 
-TYPED = 5.0  # Seconds in which who types on the page, which asks at every key, is answered without a look at the files
+# Seconds in which who types on the page, which asks at every key, is answered without a look at the
+# files
+TYPED = 5.0
 
-DEPTH = 100  # bench.retrieval: passages asked of each half of the index, more only for more results
+# bench.retrieval: passages asked of each half of the index, more only for more results
+DEPTH = 100
 PROMPT = "If you find out, add a lesson."
-_GAP = "gap"  # Under which a session remembers that its agent was asked
+# Under which a session remembers that its agent was asked
+_GAP = "gap"
 
 NOTHING_FOUND = ranking.Candidates()
 
@@ -139,28 +204,42 @@ NOTHING_FOUND = ranking.Candidates()
 def search(library: Library, query: Query) -> Answer:
     """Entries that fit the query, best first.
 
-    With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
+    With no embedding model, or while vectors are still missing, full text answers and `notes` says
+    so.
     """
     repo = library.reading
     if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
-    scripts = [hit.entry for hit in answer.hits if hit.entry.kind is Kind.SCRIPT]
+    scripts = []
+    for hit in answer.hits:
+        if hit.entry.kind is Kind.SCRIPT:
+            scripts.append(hit.entry)
     if any(script.script_path or script.source_path for script in scripts):
         from ai_lessons.app.health import told_of_sources
 
         answer = answer._replace(notes=(*answer.notes, *told_of_sources(library, scripts)))
-    summaries = [vouched(repo, summary) for summary in judged(repo, [hit.entry for hit in answer.hits])]
+    summaries = []
+    for summary in judged(repo, [hit.entry for hit in answer.hits]):
+        summaries.append(vouched(repo, summary))
     # context tags may lift a score beyond 1
     hits = (
         hit._replace(entry=summary._replace(score=min(summary.score or 0.0, 1.0)))
         for hit, summary in zip(answer.hits, summaries, strict=True)
     )
+    if answer.nothing and not query.typing and _first_time(library.primary.options):
+        prompt = PROMPT
+    else:
+        prompt = ""
+    if query.approvals:
+        approvals = approvals_of(repo, (hit.entry for hit in answer.rules))
+    else:
+        approvals = {}
     return answer._replace(
         hits=tuple(hits),
         whole=bool(query.limit),
-        prompt=PROMPT if answer.nothing and not query.typing and _first_time(library.primary.options) else "",
-        approvals=approvals_of(repo, (hit.entry for hit in answer.rules)) if query.approvals else {},
+        prompt=prompt,
+        approvals=approvals,
     )
 
 
@@ -168,7 +247,10 @@ def _first_time(options: Options) -> bool:
     """Whether an agent calls that was not asked for a contribution in this session yet."""
     if not options.agent or not options.session:
         return False
-    with suppress(StorageFailed), app.agent_sessions.opened(options.state_dir, options.session) as session:
+    with (
+        suppress(StorageFailed),
+        app.agent_sessions.opened(options.state_dir, options.session) as session,
+    ):
         return bool(session.fresh(_GAP, ["asked"]))
     return False
 
@@ -191,7 +273,10 @@ def find(repo: Reading, query: Query) -> Answer:
 
 
 class Asking(NamedTuple):
-    """A question as it is looked for: `typed` is its text as it was, `few` that no limit was stated."""
+    """A question as it is looked for.
+
+    `typed` is its text as it was, `few` that no limit was stated.
+    """
 
     typed: str
     query: Query
@@ -200,19 +285,30 @@ class Asking(NamedTuple):
 
     @property
     def kinds(self) -> frozenset[Kind]:
-        """The kinds among which results are ranked; rules are found beside them unless kinds are asked for."""
+        """The kinds among which results are ranked.
+
+        Rules are found beside them unless kinds are asked for.
+        """
         return self.query.filters.kinds or frozenset(Kind) - {Kind.RULE}
 
 
 def ask(repo: Reading, query: Query) -> Asking:
-    """What is asked for, with all that the words say beside the question. Raises UsageError as `find`."""
+    """What is asked for, with all that the words say beside the question.
+
+    Raises UsageError as `find`.
+    """
     asked = understood(query)
     limit = asked.limit or ranking.MOST
-    return Asking(query.text, asked._replace(limit=limit), asked_versions(repo, asked), few=not asked.limit)
+    return Asking(
+        query.text, asked._replace(limit=limit), asked_versions(repo, asked), few=not asked.limit
+    )
 
 
 class Gathered(NamedTuple):
-    """What the index found: `candidates` pass the filters, `every` passes none but phrases, `rules` are all rules."""
+    """What the index found.
+
+    `candidates` pass the filters, `every` passes none but phrases, `rules` are all rules.
+    """
 
     asked: Asking
     done: IndexRefresh
@@ -227,18 +323,29 @@ class Gathered(NamedTuple):
     def coverage(self) -> float:
         """The share of the passages that have a vector; 1.0 only where none is missing."""
         missing = self.done.missing
-        share = round(1 - missing / self.passages, 4) if self.passages else float(not missing)
-        return min(max(share, 0.0), 0.9999) if missing else 1.0
+        if self.passages:
+            share = round(1 - missing / self.passages, 4)
+        else:
+            share = float(not missing)
+        if missing:
+            return min(max(share, 0.0), 0.9999)
+        return 1.0
 
 
 def gather(repo: Reading, asked: Asking) -> Gathered:
     """Ask the index for passages by words and by vector, and the catalog for their entries."""
     done, query, remark = refresh(repo), asked.query, ""
     with_rules = not query.filters.kinds and any(part.rules.count for part in repo.every)
-    begun = begin(repo, query.text, ALL_RULES, DEPTH) if with_rules else None
+    begun = None
+    if with_rules:
+        begun = begin(repo, query.text, ALL_RULES, DEPTH)
     depth, filters = max(DEPTH, query.limit), _of_index(repo, asked)
     candidates = begin(repo, query.text, filters, depth)()
-    if query.filters.phrases and not (candidates.text or candidates.vectors) and not _is_phrase(query):
+    if (
+        query.filters.phrases
+        and not (candidates.text or candidates.vectors)
+        and not _is_phrase(query)
+    ):
         remark = f"nothing holds {_or(map(repr, query.filters.phrases))} word by word: the words are looked for"
         asked = asked._replace(query=query._replace(filters=query.filters._replace(phrases=())))
         filters = filters._replace(phrases=())
@@ -246,16 +353,29 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
     # a score is of question (of which phrases are a part) and entry, whatever is filtered
     kinds = frozenset(Kind) - {Kind.RULE}
     unfiltered = Filter(kinds=kinds, spelled_in=filters.spelled_in, phrases=filters.phrases)
-    every = candidates if unfiltered == filters else begin(repo, query.text, unfiltered, depth)()
-    rules = begun() if begun else NOTHING_FOUND
-    hits = {hit.entry_id for each in (every, candidates, rules) for hit in (*each.text, *each.vectors)}
+    if unfiltered == filters:
+        every = candidates
+    else:
+        every = begin(repo, query.text, unfiltered, depth)()
+    if begun:
+        rules = begun()
+    else:
+        rules = NOTHING_FOUND
+    hits = set()
+    for each in (every, candidates, rules):
+        for hit in (*each.text, *each.vectors):
+            hits.add(hit.entry_id)
     passages = sum(part.indexing.passages() for part in repo.every)
-    return Gathered(asked, done, candidates, every, rules, repo.catalog.many(hits), passages, remark)
+    return Gathered(
+        asked, done, candidates, every, rules, repo.catalog.many(hits), passages, remark
+    )
 
 
 def refresh(repo: Reading) -> IndexRefresh:
     """Bring the indexes up to date with their catalogs (refresh those first), as far as one search has time for it."""
-    done = [part.indexing.refresh() for part in repo.every]
+    done = []
+    for part in repo.every:
+        done.append(part.indexing.refresh())
     return IndexRefresh(
         missing=sum(refresh.missing for refresh in done),
         rebuilt=next((refresh.rebuilt for refresh in done if refresh.rebuilt), ""),
@@ -264,8 +384,13 @@ def refresh(repo: Reading) -> IndexRefresh:
 
 
 def begin(repo: Reading, text: str, filters: Filter, depth: int) -> Callable[[], Candidates]:
-    """As `Indexing.begin` of each at the same time, in one list of each sort; the model of the nearest decides."""
-    begun = [part.indexing.begin(text, filters, depth) for part in repo.every]
+    """As `Indexing.begin` of each at the same time, in one list of each sort.
+
+    The model of the nearest decides.
+    """
+    begun = []
+    for part in repo.every:
+        begun.append(part.indexing.begin(text, filters, depth))
     return lambda: _together(repo.every, [finish() for finish in begun], depth)
 
 
@@ -278,11 +403,15 @@ def similarities(repo: Reading, words: str, kinds: frozenset[Kind] = LESSONS) ->
     return best
 
 
-def _together(repos: Sequence[RepositorySession], candidates: Sequence[Candidates], depth: int) -> Candidates:
+def _together(
+    repos: Sequence[RepositorySession], candidates: Sequence[Candidates], depth: int
+) -> Candidates:
     model = next((result.model for result in candidates if result.model), "")
     notes = [result.note for result in candidates if result.note]
     pairs = zip(repos, candidates, strict=True)
-    other_tiers = [repo.options.tier for repo, result in pairs if result.vectors and result.model != model]
+    other_tiers = [
+        repo.options.tier for repo, result in pairs if result.vectors and result.model != model
+    ]
     if other_tiers:
         tiers = " and ".join(other_tiers)
         notes.append(f"the vectors of {tiers} are of another model: only their texts are searched")
@@ -292,8 +421,14 @@ def _together(repos: Sequence[RepositorySession], candidates: Sequence[Candidate
         ids = {hit.entry_id for hit in (*result.text, *result.vectors)} if place else ()
         nearer = CatalogReader([repo.catalog for repo in repos[:place]]).many(ids) if ids else {}
         texts.append([hit for hit in result.text if hit.entry_id not in nearer])
-        vectors += [hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model]
-    sizes = [repo.indexing.passages() for repo in repos] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+        vectors += [
+            hit for hit in result.vectors if hit.entry_id not in nearer and result.model == model
+        ]
+    sizes = (
+        [repo.indexing.passages() for repo in repos]
+        if sum(map(bool, texts)) > 1
+        else [0] * len(texts)
+    )
     blended = ranking.blend(list(zip(texts, sizes, strict=True)), depth)
     nearest = tuple(sorted(vectors, key=lambda hit: -hit.score)[:depth])
     read = min((result.read for result in candidates if result.model == model), default=1.0)
@@ -305,10 +440,12 @@ def _is_phrase(query: Query) -> bool:
 
 
 class Judged(NamedTuple):
-    """How likely the question is answered: by what passes the filters (`near`), by anything but rules, and by rules.
+    """How likely the question is answered.
 
-    `lead` are the passages that hold what it is about, `headed` those below a title or heading with words of it,
-    `rule_matches` the best passage of each rule.
+    By what passes the filters (`near`), by anything but rules, and by rules.
+
+    `lead` are the passages that hold what it is about, `headed` those below a title or heading with
+    words of it, `rule_matches` the best passage of each rule.
     """
 
     near: Chance
@@ -322,7 +459,12 @@ class Judged(NamedTuple):
 
 def judge(gathered: Gathered) -> Judged:
     """The chance that anything found answers the question; only what was not filtered away can."""
-    asked, every, candidates, summaries = gathered.asked, gathered.every, gathered.candidates, gathered.summaries
+    asked, every, candidates, summaries = (
+        gathered.asked,
+        gathered.every,
+        gathered.candidates,
+        gathered.summaries,
+    )
 
     def head_of(hit: Match) -> str:
         return f"{summaries[hit.entry_id].title if hit.entry_id in summaries else ''} {hit.heading}"
@@ -331,9 +473,15 @@ def judge(gathered: Gathered) -> Judged:
         return f"{head_of(hit)} {hit.text}"
 
     text, passages, complete = asked.query.text, gathered.passages, not gathered.done.missing
-    lists = [candidates, gathered.rules] if every is candidates else [candidates, gathered.rules, every]
+    if every is candidates:
+        lists = [candidates, gathered.rules]
+    else:
+        lists = [candidates, gathered.rules, every]
     near, rules, *unfiltered = ranking.chance(text, lists, passages, text_of, complete=complete)
-    whole = unfiltered[0] if unfiltered else near
+    if unfiltered:
+        whole = unfiltered[0]
+    else:
+        whole = near
     holding, lead = ranking.holders(text, (*every.text, *candidates.text), text_of, every.read)
     if holding:
         whole = whole._replace(best=max(whole.best, ranking.NAMED))
@@ -343,7 +491,15 @@ def judge(gathered: Gathered) -> Judged:
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
     headed = ranking.headed(text, (*candidates.text, *candidates.vectors), head_of)
-    return Judged(near, whole, rules, lead, headed, matches, weak=near.best < BAR and not asked.query.filters.phrases)
+    return Judged(
+        near,
+        whole,
+        rules,
+        lead,
+        headed,
+        matches,
+        weak=near.best < BAR and not asked.query.filters.phrases,
+    )
 
 
 def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
@@ -353,50 +509,91 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     has_both = bool(candidates.text and candidates.vectors)
     weight = candidates.read * (gathered.coverage if has_both else 1.0) / 2
     scale = gathered.every.text, gathered.every.vectors
-    matches = ranking.fuse(candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale)
+    matches = ranking.fuse(
+        candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale
+    )
     matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
-    hits = drop_superseded(repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.summaries))
-    hits = list(_few(hits)) if asked.few else hits
+    hits = drop_superseded(
+        repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.summaries)
+    )
+    if asked.few:
+        hits = list(_few(hits))
     if asked.query.filters.kinds:
         return hits
-    least = max(BAR, NEAR_BEST * (hits[0].entry.score or 0.0)) if hits else 0.0
-    near = [hit.entry for hit in hits if not seen.weak and (hit.entry.score or 0.0) >= least]
+    if hits:
+        least = max(BAR, NEAR_BEST * (hits[0].entry.score or 0.0))
+    else:
+        least = 0.0
+    near = []
+    for hit in hits:
+        if not seen.weak and (hit.entry.score or 0.0) >= least:
+            near.append(hit.entry)
     rules = rules_for(repo, asked, seen, near)
-    return rules if rules and seen.weak else rules + hits
+    if rules and seen.weak:
+        return rules
+    return rules + hits
 
 
 def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -> Answer:
-    """The answer with the sentences that answer, and what the reader should know; one line where nothing is near."""
+    """The answer with the sentences that answer, and what the reader should know.
+
+    One line where nothing is near.
+    """
     asked, coverage = gathered.asked, gathered.coverage
-    rule_answers = not asked.query.filters.kinds and any(hit.entry.kind is Kind.RULE for hit in hits)
+    rule_answers = not asked.query.filters.kinds and any(
+        hit.entry.kind is Kind.RULE for hit in hits
+    )
     weak = bool(hits) and seen.weak and not rule_answers
     shown = (*asked.query.filters.phrases, *ranking.names(asked.query.text))
-    # where none comes near the question, data names three, unless a limit was stated; words alone tell less: all
-    named = hits[:3] if weak and asked.few and gathered.candidates.vectors else hits
-    hits = [_answering(hit, asked.query, shown) for hit in named]
+    # where none comes near the question, data names three, unless a limit was stated; words alone
+    # tell less: all
+    if weak and asked.few and gathered.candidates.vectors:
+        named = hits[:3]
+    else:
+        named = hits
+    hits = []
+    for hit in named:
+        hits.append(_answering(hit, asked.query, shown))
     return Answer(
-        asked.typed, tuple(hits), notes=_notes(repo, asked, hits, gathered, weak=weak), coverage=coverage, weak=weak
+        asked.typed,
+        tuple(hits),
+        notes=_notes(repo, asked, hits, gathered, weak=weak),
+        coverage=coverage,
+        weak=weak,
     )
 
 
 def _few(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """The first results, and those of the others that are near the best."""
-    least = NEAR_BEST * (hits[0].entry.score or 0.0) if hits else 0.0
+    if hits:
+        least = NEAR_BEST * (hits[0].entry.score or 0.0)
+    else:
+        least = 0.0
     return (*hits[:RESULTS], *(hit for hit in hits[RESULTS:] if (hit.entry.score or 0.0) >= least))
 
 
 def _by_filters(repo: Reading, asked: Asking) -> Answer:
-    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    """What passes the filters, from the catalog alone.
+
+    Where a version is asked for, only what can carry one.
+    """
     query, versions = asked.query, asked.versions
-    kinds = query.filters.kinds or frozenset(kind for kind in Kind if query.filters.versions and kind.is_resource)
+    kinds = query.filters.kinds or frozenset(
+        kind for kind in Kind if query.filters.versions and kind.is_resource
+    )
     selected = repo.catalog.select(query.filters._replace(kinds=kinds, versions=()))
-    by_id = {summary.id: summary for summary in selected}
-    places = {entry_id: place for place, entry_id in enumerate(by_id)}
+    by_id = {}
+    for summary in selected:
+        by_id[summary.id] = summary
+    places = {}
+    for place, entry_id in enumerate(by_id):
+        places[entry_id] = place
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
     hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
     hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
-    hits = list(_few(hits)) if asked.few else hits
+    if asked.few:
+        hits = list(_few(hits))
     return Answer(asked.typed, tuple(hits), notes=_notes(repo, asked, hits))
 
 
@@ -408,11 +605,15 @@ def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
     stored = repo.catalog.count(Filter(status=None))
     if stored == 1:
         return "the one entry stored here does not match"
-    return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
+    if stored:
+        return f"none of the {stored} entries stored here matches"
+    return "nothing is stored here yet"
 
 
 def _what_there_is(repo: Reading, query: Query) -> str:
-    missing = not_here(repo.catalog, {"project": (query.filters.project or "",), "tag": query.filters.tags})
+    missing = not_here(
+        repo.catalog, {"project": (query.filters.project or "",), "tag": query.filters.tags}
+    )
     return "; ".join(missing or what_there_is(query, repo.catalog.versions_of_projects()))
 
 
@@ -424,20 +625,34 @@ def understood(query: Query) -> Query:
     text, filters = gist(query.text), query.filters
     words, parsed = (" ".join(text.split()), Filter()) if query.plain else parse_query(text)
     if not words and parsed == Filter():
-        raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
-    kinds = filters.kinds & parsed.kinds if filters.kinds and parsed.kinds else filters.kinds or parsed.kinds
+        raise UsageError(
+            "the query is empty", hint="say what you look for, or use `ai-lessons recall list`"
+        )
+    if filters.kinds and parsed.kinds:
+        kinds = filters.kinds & parsed.kinds
+    else:
+        kinds = filters.kinds or parsed.kinds
     if filters.kinds and not kinds:
         raise UsageError(
             f"{_or(parsed.kinds)} is asked for, and this search is for {_or(filters.kinds)}",
             hint="leave one of them out",
         )
-    # with nothing taken out of it a question is looked for as it was typed: quotation marks tell the model something
-    text = " ".join(text.split()) if parsed._replace(phrases=()) == Filter() else words
-    # The question is about its phrases if they are half of its words or more: people also put names into quotes in the
-    # middle of a sentence, and held to those, the answers to 600 tasks lost a third of their nDCG@10 (0.44 to 0.31).
+    # with nothing taken out of it a question is looked for as it was typed: quotation marks tell
+    # the model something
+    if parsed._replace(phrases=()) == Filter():
+        text = " ".join(text.split())
+    else:
+        text = words
+    # The question is about its phrases if they are half of its words or more: people also put names
+    # into quotes in the middle of a sentence, and held to those, the answers to 600 tasks lost a
+    # third of their nDCG@10 (0.44 to 0.31).
     is_about = 2 * _query_words(parsed.phrases) >= _query_words([text])
+    if is_about:
+        phrases = parsed.phrases
+    else:
+        phrases = ()
     filters = filters._replace(
-        phrases=parsed.phrases if is_about else (),
+        phrases=phrases,
         kinds=kinds,
         project=one_project([project for project in (filters.project, parsed.project) if project]),
         tags=tuple(dict.fromkeys((*filters.tags, *parsed.tags))),
@@ -455,12 +670,17 @@ def _or(names: Iterable[str]) -> str:
 
 
 def _of_index(repo: Reading, asked: Asking) -> Filter:
-    """The filter as the index knows it: with versions as entries write them, and ids for what it has no column of."""
+    """The filter as the index knows it.
+
+    With versions as entries write them, and ids for what it has no column of.
+    """
     query, versions = asked.query, asked.versions
     tallies = repo.catalog.versions() if versions.others or versions.of_project else ()
     of_any, of_project = versions.spellings(tally.name for tally in tallies)
     # the index has no columns for the other filters: the catalog says whose ids pass them
-    beside = query.filters._replace(kinds=frozenset(), project=None, tags=(), versions=(), phrases=(), status=None)
+    beside = query.filters._replace(
+        kinds=frozenset(), project=None, tags=(), versions=(), phrases=(), status=None
+    )
     selected = repo.catalog.select(beside) if beside != Filter(status=None) else None
     return Filter(
         kinds=asked.kinds,
@@ -474,7 +694,12 @@ def _of_index(repo: Reading, asked: Asking) -> Filter:
 
 
 def _notes(
-    repo: Reading, asked: Asking, hits: Sequence[Hit], gathered: Gathered | None = None, *, weak: bool = False
+    repo: Reading,
+    asked: Asking,
+    hits: Sequence[Hit],
+    gathered: Gathered | None = None,
+    *,
+    weak: bool = False,
 ) -> tuple[str, ...]:
     """What the reader should know, each once; of the index little where nothing is near."""
     notes, summaries = [*repo.notes(), *asked.versions.notes], [hit.entry for hit in hits]
@@ -486,25 +711,34 @@ def _notes(
     if not hits:
         notes.append(_what_there_is(repo, asked.query))
     elif not weak:
-        also = see_also(repo, summaries) if gathered else []
+        if gathered:
+            also = see_also(repo, summaries)
+        else:
+            also = []
         notes += [*asked.versions.stand_ins(summaries), *warnings(repo, summaries), *also]
     return tuple(dict.fromkeys(filter(None, notes)))
 
 
 def _missing(gathered: Gathered) -> str:
-    return (
-        f"{100 * gathered.coverage:.0f} % of the passages have a vector; {gathered.done.missing:,} are found by their "
-        "words alone: `ai-lessons admin reindex` completes them"
-        if gathered.done.missing
-        else ""
-    )
+    if gathered.done.missing:
+        return (
+            f"{100 * gathered.coverage:.0f} % of the passages have a vector; {gathered.done.missing:,} are found by their "
+            "words alone: `ai-lessons admin reindex` completes them"
+        )
+    return ""
 
 
 def _hits(
-    repo: Reading, query: Query, matches: Sequence[Match], versions: Versions, summaries: Mapping[str, EntrySummary]
+    repo: Reading,
+    query: Query,
+    matches: Sequence[Match],
+    versions: Versions,
+    summaries: Mapping[str, EntrySummary],
 ) -> list[Hit]:
     facts = _facts(repo, query, versions, summaries)
-    ranked = ranking.rank(matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases)
+    ranked = ranking.rank(
+        matches, facts, context=query.context_tags, aliases=repo.reading_config.tag_aliases
+    )
     pages: dict[tuple[object, ...], list[Ranked]] = {}
     for result in ranked:
         pages.setdefault(_page(summaries[result.match.entry_id]), []).append(result)
@@ -512,8 +746,13 @@ def _hits(
     for page in list(pages.values())[: query.limit + SPARE]:
         leader, *siblings = _newest_leads(page, summaries)
         summary = summaries[leader.match.entry_id]
-        also_in = {name for sibling in siblings for name in summaries[sibling.match.entry_id].versions}
-        hits.append(hit_of(leader, summary, query, newest_first(also_in.difference(summary.versions))))
+        also_in = set()
+        for sibling in siblings:
+            for name in summaries[sibling.match.entry_id].versions:
+                also_in.add(name)
+        hits.append(
+            hit_of(leader, summary, query, newest_first(also_in.difference(summary.versions)))
+        )
     return hits
 
 
@@ -524,40 +763,58 @@ def _facts(
     aliases, standings = repo.reading_config.tag_aliases, dict[str, float]()
     for place in repo.every:
         standings |= place.usages.standings(summaries.values())
-    return {
-        entry_id: RankingFacts(
-            summary.id,
-            frozenset(summary.tags),
-            frozenset(summary.versions),
-            standings.get(summary.id, 1.0) * ranking.of_a_log(query.text, summary),
-            versioned=summary.kind.is_resource,
-            asked=versions.of(summary.project),
-            distance=repo.tier_distance(summary.tier),
-        )
-        for entry_id, summary in summaries.items()
-        if _passes(summary, query, aliases)
-    }
+    facts: dict[str, RankingFacts] = {}
+    for entry_id, summary in summaries.items():
+        if _passes(summary, query, aliases):
+            facts[entry_id] = RankingFacts(
+                summary.id,
+                frozenset(summary.tags),
+                frozenset(summary.versions),
+                standings.get(summary.id, 1.0) * ranking.of_a_log(query.text, summary),
+                versioned=summary.kind.is_resource,
+                asked=versions.of(summary.project),
+                distance=repo.tier_distance(summary.tier),
+            )
+    return facts
 
 
 def _passes(summary: EntrySummary, query: Query, aliases: Mapping[str, str]) -> bool:
     """Whether it is not wrong, and, as a rule, of a context that is asked for."""
-    in_context = summary.kind is not Kind.RULE or not query.context_tags or belongs(summary, query, aliases)
+    in_context = (
+        summary.kind is not Kind.RULE or not query.context_tags or belongs(summary, query, aliases)
+    )
     return in_context and summary.status != Status.WRONG
 
 
-def _newest_leads(page: Sequence[Ranked], summaries: Mapping[str, EntrySummary]) -> Sequence[Ranked]:
+def _newest_leads(
+    page: Sequence[Ranked], summaries: Mapping[str, EntrySummary]
+) -> Sequence[Ranked]:
     """The versions of a page with the newest of those in front that match about as well as the best."""
     close = [ranked for ranked in page if ranked.score >= NEAR_BEST * page[0].score]
-    order = newest_first({name for ranked in close for name in summaries[ranked.match.entry_id].versions})
-    places = {name: place for place, name in enumerate(order)}
+    order = newest_first(
+        {name for ranked in close for name in summaries[ranked.match.entry_id].versions}
+    )
+    places = {}
+    for place, name in enumerate(order):
+        places[name] = place
     first = min(
         close,
-        key=lambda ranked: min((places[v] for v in summaries[ranked.match.entry_id].versions), default=len(order)),
+        key=lambda ranked: min(
+            (places[v] for v in summaries[ranked.match.entry_id].versions), default=len(order)
+        ),
     )
     return [first, *(ranked for ranked in page if ranked is not first)]
 
 
 def _page(summary: EntrySummary) -> tuple[object, ...]:
-    """What the versions of one page have in common: project, kind, and path below the version's folder."""
-    below = summary.path.split("/")[3:] if summary.kind.is_resource else []
-    return (summary.tier, summary.project, summary.kind, *below) if below else (summary.id,)
+    """What the versions of one page have in common.
+
+    Project, kind, and path below the version's folder.
+    """
+    if summary.kind.is_resource:
+        below = summary.path.split("/")[3:]
+    else:
+        below = []
+    if below:
+        return (summary.tier, summary.project, summary.kind, *below)
+    return (summary.id,)

@@ -54,26 +54,45 @@ def model_pull(repo: OpenRepository) -> ModelState:
     if status.present:
         return status
     folder = model_files.pull(
-        options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
+        options.cache_dir,
+        options.model_dir,
+        offline=options.offline,
+        again=True,
+        progress=options.progress,
     )
     return _state(status.name, folder)
 
 
 def _state(name: str, folder: ModelFolder | None) -> ModelState:
-    return ModelState(name, folder is not None, str(folder.path) if folder else None, folder.source if folder else None)
+    return ModelState(
+        name,
+        folder is not None,
+        str(folder.path) if folder else None,
+        folder.source if folder else None,
+    )
 
 
 class Embedders:
-    """Embedders by name, each loaded once; `threads` of each (None: all cores); `before` every passage."""
+    """Embedders by name, each loaded once; `threads` of each (None: all cores).
+
+    `before` every passage.
+    """
 
     def __init__(
-        self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None
+        self,
+        options: Options,
+        *,
+        threads: int | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self._options, self._threads, self._before = options, threads, before
         self._loaded: dict[str, Embedder] = {}
 
     def embedder(self, name: str) -> Embedder:
-        """The model called so. Raises ModelUnavailable: it is not on this machine and cannot be fetched."""
+        """The model called so.
+
+        Raises ModelUnavailable: it is not on this machine and cannot be fetched.
+        """
         if name not in self._loaded:
             self._loaded[name] = _Remembering(self._load(name), self._before)
         return self._loaded[name]
@@ -82,7 +101,10 @@ class Embedders:
         options, folder = self._options, None
         if name == PINNED.name:
             folder = model_files.pull(
-                options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
+                options.cache_dir,
+                options.model_dir,
+                offline=options.offline,
+                progress=options.progress,
             )
         from ai_lessons.search.embedding import load_named, load_pinned
 
@@ -95,7 +117,12 @@ class _Remembering:
     """An embedder that keeps the vector of the last question: each repository asks for it."""
 
     def __init__(self, model: Embedder, before: Callable[[], None] | None) -> None:
-        self.name, self.dimensions, self._model, self._before = model.name, model.dimensions, model, before
+        self.name, self.dimensions, self._model, self._before = (
+            model.name,
+            model.dimensions,
+            model,
+            before,
+        )
         self.embed_query = lru_cache(maxsize=1)(model.embed_query)
         self.reads = lru_cache(maxsize=1)(model.reads)
 
@@ -109,7 +136,8 @@ class _Remembering:
             yield from self._model.embed([text])
 
 
-_PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
+# What kind of thing is agreed to, in the list of what this user trusts
+_PLACE = "search.index"
 
 
 def agreed(repo: OpenRepository, place: str) -> bool:
@@ -123,45 +151,61 @@ def agree(repo: OpenRepository, place: str) -> None:
 
 
 class Indexing:
-    """Index and embedding cache, opened together. Vectors are shared by all repositories of this user."""
+    """Index and embedding cache, opened together.
+
+    Vectors are shared by all repositories of this user.
+    """
 
     def __init__(self, repo: OpenRepository, embedders: Embedders) -> None:
         self._repo = repo
         self._notes: list[str] = []
-        self.missing = 0  # Passages without a vector at the last refresh
+        # Passages without a vector at the last refresh
+        self.missing = 0
         options, config = repo.options, repo.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
-        place, state = options.index_dir or self._agreed(config.index_uri) or "", repo.store.state_dir
+        place, state = (
+            options.index_dir or self._agreed(config.index_uri) or "",
+            repo.store.state_dir,
+        )
         self._shared = "://" in place
         self._make = partial(
-            Index, vectors=self.vectors, model=model, dimensions=dimensions, embedder=embedders.embedder
+            Index,
+            vectors=self.vectors,
+            model=model,
+            dimensions=dimensions,
+            embedder=embedders.embedder,
         )
         self._here, self.elsewhere = Path(place or state / "index"), ""
         self._memory_notes: TemporaryDirectory[str] | None = None
         self._cache = options.cache_dir / "index" / sha256(str(state).encode()).hexdigest()[:12]
         self.index = self._make(
-            place or self._here, state / sha256(place.encode()).hexdigest()[:12] if self._shared else state
+            place or self._here,
+            state / sha256(place.encode()).hexdigest()[:12] if self._shared else state,
         )
         if not place and self._cache.exists():
             self._moved()
 
     def _moved(self) -> bool:
-        """Use the cache folder where the own place cannot hold an index, or memory; False where it can, or did so."""
+        """Use the cache folder where the own place cannot hold an index, or memory.
+
+        False where it can, or did so.
+        """
         if self.elsewhere or self._shared or can_hold_index(self._here):
             return False
         if self._here.parent == self._repo.store.state_dir:
-            rmtree(self._here, ignore_errors=True)  # else each process leaves the beginning of a table
-        self.elsewhere = f"{self._here} cannot hold an index (no hard links or locks, or read-only), so it is"
+            # else each process leaves the beginning of a table
+            rmtree(self._here, ignore_errors=True)
+        self.elsewhere = (
+            f"{self._here} cannot hold an index (no hard links or locks, or read-only), so it is"
+        )
         if can_hold_index(self._cache):
             self.index = self._make(self._cache / "tables", self._cache)
             self.elsewhere += f" in {self._cache}"
         else:
             self._memory_notes = TemporaryDirectory(prefix="ai-lessons-index-")
             self.index = self._make(IN_MEMORY, Path(self._memory_notes.name))
-            self.elsewhere += (
-                " made anew in memory; to keep it on a local disk: AI_LESSONS_INDEX_DIR, or index_dir in config.toml"
-            )
+            self.elsewhere += " made anew in memory; to keep it on a local disk: AI_LESSONS_INDEX_DIR, or index_dir in config.toml"
             self._notes.append(self.elsewhere)
         return True
 
@@ -177,7 +221,10 @@ class Indexing:
             self._memory_notes.cleanup()
 
     def _agreed(self, named: str | None) -> str | None:
-        """The place that the configuration names, if this user agreed to it: its owner can read all texts."""
+        """The place that the configuration names, if this user agreed to it.
+
+        Its owner can read all texts.
+        """
         if named is None or agreed(self._repo, named):
             return named
         self._notes.append(
@@ -187,7 +234,10 @@ class Indexing:
         return None
 
     def _chosen(self, named: str) -> tuple[str, int]:
-        """The model that the configuration names, and the length of its vectors. A pulled name stops no search."""
+        """The model that the configuration names, and the length of its vectors.
+
+        A pulled name stops no search.
+        """
         if named == DEFAULT_MODEL:
             return PINNED.name, PINNED.dimensions
         try:
@@ -195,7 +245,10 @@ class Indexing:
 
             return named, dimensions_of(named)
         except NotFound as error:
-            self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
+            self._notes.append(
+                f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the "
+                "configuration)"
+            )
             return PINNED.name, PINNED.dimensions
 
     # Embedding time that one search may spend on what is missing; the rest waits for the next one
@@ -207,10 +260,13 @@ class Indexing:
         again: Collection[str] = (),
         shared: bool = False,
     ) -> IndexRefresh:
-        """Bring the index up to date with the catalog (refresh that first). Raises Conflict: another machine writes.
+        """Bring the index up to date with the catalog (refresh that first).
 
-        `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
-        entries to write anew. An index that machines share is only written if `shared`.
+        Raises Conflict: another machine writes.
+
+        `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew;
+        `again` names entries to write anew. An index that machines share is only written if
+        `shared`.
         """
         job = partial(self._refresh, seconds=seconds, full=full, again=again, shared=shared)
         try:
@@ -226,7 +282,9 @@ class Indexing:
         notes = dict.fromkeys((*self._notes, *([self.elsewhere] if moved else []), *done.notes))
         return done._replace(notes=tuple(notes))
 
-    def _refresh(self, *, seconds: float | None, full: bool, again: Collection[str], shared: bool) -> IndexRefresh:
+    def _refresh(
+        self, *, seconds: float | None, full: bool, again: Collection[str], shared: bool
+    ) -> IndexRefresh:
         generation, show = (self.generation, self._fingerprints), self._repo.options.progress
         if self._shared and not shared:
             done = self.index.read_only_state(*generation)
@@ -239,28 +297,41 @@ class Indexing:
                     show(what, at, of)
 
                 done = self.index.refresh(
-                    *generation, self._rows, progress=progress, seconds=seconds, full=full, again=again
+                    *generation,
+                    self._rows,
+                    progress=progress,
+                    seconds=seconds,
+                    full=full,
+                    again=again,
                 )
         return done
 
     def join(self, done: IndexRefresh, again: Callable[[], IndexRefresh]) -> IndexRefresh:
-        """The index once no vector is missing, with one bar: another process that computes them is waited for.
+        """The index once no vector is missing, with one bar.
 
-        `done` is what was reached so far, and `again` a further try, which goes on where the other process ends.
+        Another process that computes them is waited for.
+
+        `done` is what was reached so far, and `again` a further try, which goes on where the other
+        process ends.
         """
         total, cached, show = done.missing, len(self.vectors), self._repo.options.progress
         while done.missing and self.index.embedded_elsewhere:
-            computed = max(
-                total - done.missing, min(len(self.vectors) - cached, total - 1)
-            )  # rows come by the thousand
+            # rows come by the thousand
+            computed = max(total - done.missing, min(len(self.vectors) - cached, total - 1))
             show("Embedding", computed, total)
-            sleep(0.5)  # another process embeds: it needs seconds
+            # another process embeds: it needs seconds
+            sleep(0.5)
             tried = again()
-            done = tried._replace(embedded=done.embedded + tried.embedded, notes=(*done.notes, *tried.notes))
+            done = tried._replace(
+                embedded=done.embedded + tried.embedded, notes=(*done.notes, *tried.notes)
+            )
         return done
 
     def complete(self) -> None:
-        """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""
+        """Compute the vectors that are missing, however long it takes, where all texts are there.
+
+        Looks at no file.
+        """
         state = self.index.current(self.generation)
         if state and state.missing:
             self.refresh(seconds=None)
@@ -293,11 +364,18 @@ class Indexing:
     def _fingerprints(self) -> Mapping[str, str]:
         cut, catalog = str(self._repo.reading_config.chunking), self._repo.catalog
         # what must not be found would take the places of what should be
-        hidden = {summary.id for summary in catalog.select(Filter(status=Status.WRONG))}
-        return {entry: f"{mark} {cut}" for entry, mark in catalog.fingerprints().items() if entry not in hidden}
+        hidden = set()
+        for summary in catalog.select(Filter(status=Status.WRONG)):
+            hidden.add(summary.id)
+        fingerprints = {}
+        for entry, mark in catalog.fingerprints().items():
+            if entry not in hidden:
+                fingerprints[entry] = f"{mark} {cut}"
+        return fingerprints
 
     def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
-        from ai_lessons.model.chunks import split  # a search that finds nothing changed needs no parser
+        # a search that finds nothing changed needs no parser
+        from ai_lessons.model.chunks import split
 
         prints, cut = self._fingerprints(), self._repo.reading_config.chunking
         summaries = self._repo.catalog.many(ids)
@@ -306,7 +384,8 @@ class Indexing:
             try:
                 entry, _ = self._repo.load(entry_id)
             except AiLessonsError:
-                continue  # removed or broken since the catalog looked: its next look says which
+                # removed or broken since the catalog looked: its next look says which
+                continue
             yield EntryRows(
                 id=entry_id,
                 fingerprint=prints[entry_id],

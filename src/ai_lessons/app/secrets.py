@@ -1,4 +1,7 @@
-"""Keeps secrets out of the repository: a text that holds one is refused, unless its file says why it may."""
+"""Keeps secrets out of the repository.
+
+A text that holds one is refused, unless its file says why it may.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ _MARKS = (
     "A3T", "k_live_", ":AA",
 )  # fmt: skip
 _ANY_CASE = ("xox", "hooks.slack.com")
-# each begins with letters or a sign, by which the engine skips through a text; all in one take ten times as long
+# each begins with letters or a sign, by which the engine skips through a text; all in one take ten
+# times as long
 _SHAPES = (
     expression(r"gh[pousr]_\w{20}"),
     expression(r"gl[a-z]{2,6}-[\w-]{20}"),
@@ -33,7 +37,8 @@ _SHAPES = (
     expression(r"-us[0-9]"),
     expression(r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@"),
 )
-# one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
+# one id in ten thousand holds what a key of AWS is made of, and many that are made in the same
+# second do
 _ULID = expression(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
 _AFTER_DIGITS = expression(r":[\w-]{35}")
 _AWS = expression(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
@@ -58,11 +63,15 @@ _LOCAL = expression(
 """Hosts that are the machine of who reads it."""
 
 _ESCAPED = expression("%[0-9A-Fa-f]{2}")
-_JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"  # `{"sub":"1234567890`: the token that pages about tokens show
+# `{"sub":"1234567890`: the token that pages about tokens show
+_JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"
 
 
 class Secret(NamedTuple):
-    """Something that looks like a secret: its line in a text (from 1; 0: in a path), what sort, its mark."""
+    """Something that looks like a secret: its line in a text (from 1.
+
+    0: in a path), what sort, its mark.
+    """
 
     line: int
     sort: str
@@ -78,7 +87,10 @@ def may_hold(text: str) -> bool:
         or any(mark in lowered for mark in _ANY_CASE)
         or any(shape.search(text) for shape in _SHAPES)
         # a token of a Telegram bot: eight digits or more, a colon, 35 signs
-        or any(text[max(match.start() - 8, 0) : match.start()].isdecimal() for match in _AFTER_DIGITS.finditer(text))
+        or any(
+            text[max(match.start() - 8, 0) : match.start()].isdecimal()
+            for match in _AFTER_DIGITS.finditer(text)
+        )
         or ("aws" in lowered and _AWS.search(text) is not None)
     )
 
@@ -87,8 +99,12 @@ def secrets_in(text: str) -> list[Secret]:
     """What in a text looks like a secret, by line."""
     if not may_hold(text):
         return []
-    by_value = {(sort, value): line for line, sort, value in reversed(list(_detected(_ULID.sub("ULID", text))))}
-    made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in by_value.items()]
+    by_value = {}
+    for line, sort, value in reversed(list(_detected(_ULID.sub("ULID", text)))):
+        by_value[(sort, value)] = line
+    made = [
+        Secret(line, sort, fingerprint(value), value) for (sort, value), line in by_value.items()
+    ]
     return sorted(made, key=lambda secret: (secret.line, secret.sort))
 
 
@@ -100,7 +116,10 @@ _DETECTORS = (
 
 @cache
 def detectors() -> tuple[RegexBasedDetector, ...]:
-    """Those of detect-secrets that know a token by its shape; loaded for the first text that `may_hold` one: 0.7 s."""
+    """Those of detect-secrets that know a token by its shape.
+
+    Loaded for the first text that `may_hold` one: 0.7 s.
+    """
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
     from detect_secrets.plugins.base import RegexBasedDetector
 
@@ -117,7 +136,9 @@ def detectors() -> tuple[RegexBasedDetector, ...]:
         )
 
     classes: Iterable[Any] = get_mapping_from_secret_type_to_class().values()
-    by_name = {detector.__name__: detector for detector in classes}
+    by_name = {}
+    for detector in classes:
+        by_name[detector.__name__] = detector
     return (NewerTokens(), *(by_name[f"{name}Detector"]() for name in _DETECTORS))
 
 
@@ -144,15 +165,29 @@ def _detected(text: str) -> Iterator[tuple[int, str, str]]:
 
 def _values(detector: RegexBasedDetector, line: str) -> set[str]:
     """Whole matches: the package gives back only the group of a pattern that has one."""
-    parts = [part for part in detector.analyze_string(line) if part]
-    whole = {match.group() for pattern in detector.denylist for match in pattern.finditer(line)} if parts else set()
-    return {value for value in whole if any(part in value for part in parts)}
+    parts = []
+    for part in detector.analyze_string(line):
+        if part:
+            parts.append(part)
+    if parts:
+        whole = {match.group() for pattern in detector.denylist for match in pattern.finditer(line)}
+    else:
+        whole = set()
+    values: set[str] = set()
+    for value in whole:
+        if any(part in value for part in parts):
+            values.add(value)
+    return values
 
 
 def _is_placeholder(password: str, user: str) -> bool:
     """`$TOKEN`, `{token}`, `your-token`, `YOUR_TOKEN`, the user's name again."""
     word = password.lower()
-    named = _NAMES.fullmatch(word) is not None or word == user.lower() or word.startswith(("your", "my-", "my_"))
+    named = (
+        _NAMES.fullmatch(word) is not None
+        or word == user.lower()
+        or word.startswith(("your", "my-", "my_"))
+    )
     in_capitals = password.replace("_", "").isalpha() and password.isupper()
     # five characters protect nothing; `he%2F%2Fo` in a manual shows how a password is written
     return (
@@ -171,7 +206,13 @@ def _is_example(value: str) -> bool:
 
     upper = value.upper()
     few = len(set(value[-16:])) <= 4
-    return "EXAMPLE" in upper or _JWT_IO in value or few or is_sequential_string(value) or is_templated_secret(value)
+    return (
+        "EXAMPLE" in upper
+        or _JWT_IO in value
+        or few
+        or is_sequential_string(value)
+        or is_templated_secret(value)
+    )
 
 
 def secrets_of(path: str, text: str) -> list[Secret]:
@@ -184,7 +225,8 @@ _STATED = expression(
     r"(?:=[\"']?|(?:\s*[:=]|\s+is)\s*[\"']?(?=\S{0,200}\d)))(?P<value>[^\s\"'()<>{}$,;]{6,})"
     r"|(?<![\w-])(?P<bearer>eyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?)"
 )
-_DOTTED = expression(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")  # Code that has the secret, such as `settings.token`
+# Code that has the secret, such as `settings.token`
+_DOTTED = expression(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")
 
 
 def masked(text: str) -> str:
@@ -199,7 +241,9 @@ def masked(text: str) -> str:
     def stated(match: re.Match[str]) -> str:
         value = match["value"] or ""
         plain = value and (_NAMES.fullmatch(value.lower()) or _DOTTED.fullmatch(value))
-        return match[0] if plain else f"{match[1] or ''}…"
+        if plain:
+            return match[0]
+        return f"{match[1] or ''}…"
 
     return _STATED.sub(stated, text)
 
@@ -208,8 +252,17 @@ def without_suspects(text: str) -> str:
     """`masked` without loading the detectors: words that may hold a secret are left out, too."""
     if not may_hold(text):
         return text
-    rows = (" ".join("…" if may_hold(word) else word for word in row.split(" ")) for row in text.split("\n"))
-    return "\n".join("…" if may_hold(row) else row for row in rows)
+    rows = (
+        " ".join("…" if may_hold(word) else word for word in row.split(" "))
+        for row in text.split("\n")
+    )
+    suspects = []
+    for row in rows:
+        if may_hold(row):
+            suspects.append("…")
+        else:
+            suspects.append(row)
+    return "\n".join(suspects)
 
 
 def fingerprint(value: str) -> str:
@@ -218,20 +271,28 @@ def fingerprint(value: str) -> str:
     return sha256(value.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], old_text: str = "") -> list[Problem]:
-    """What must not be committed in the files of an entry: (path, text) each. What `known` holds was there before."""
+def problems(
+    fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], old_text: str = ""
+) -> list[Problem]:
+    """What must not be committed in the files of an entry: (path, text) each.
+
+    What `known` holds was there before.
+    """
     may_stay = allowed(fields)
-    return [
-        problem(path, secret)
-        for path, text in texts
-        for secret in secrets_of(path, text)
-        if secret.fingerprint not in may_stay and secret.value not in old_text
-    ]
+    problems: list[Problem] = []
+    for path, text in texts:
+        for secret in secrets_of(path, text):
+            if secret.fingerprint not in may_stay and secret.value not in old_text:
+                problems.append(problem(path, secret))
+    return problems
 
 
 def problem(path: str, secret: Secret) -> Problem:
     """What is wrong with a file that holds this."""
-    what = "an" if secret.sort[0] in "AEIO" else "a"
+    if secret.sort[0] in "AEIO":
+        what = "an"
+    else:
+        what = "a"
     return Problem(
         masked(path),
         f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out (a"
@@ -243,12 +304,19 @@ def problem(path: str, secret: Secret) -> Problem:
 
 def allowed(fields: Mapping[str, Any]) -> frozenset[str]:
     """Fingerprints for which the frontmatter gives a reason."""
-    return frozenset(str(mark) for row in _rows(fields) for mark, reason in row.items() if str(reason or "").strip())
+    results = []
+    for row in _rows(fields):
+        for mark, reason in row.items():
+            if str(reason or "").strip():
+                results.append(str(mark))
+    return frozenset(results)
 
 
 def _rows(fields: Mapping[str, Any]) -> list[dict[Any, Any]]:
     rows: Any = fields.get(KEY)
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    if isinstance(rows, list):
+        return [row for row in rows if isinstance(row, dict)]
+    return []
 
 
 def fields(
@@ -261,11 +329,19 @@ def fields(
 
     With `text` only those that it holds: one job may be about many files. Raises UsageError: a reason is missing.
     """
-    reasons = {mark.strip(): " ".join(reason.split()) for mark, reason in allowances}
+    reasons = {}
+    for mark, reason in allowances:
+        reasons[mark.strip()] = " ".join(reason.split())
     if not all(mark and reason for mark, reason in reasons.items()):
-        raise UsageError("a secret is allowed by its fingerprint and a reason", hint="--allow-secret MARK=REASON")
+        raise UsageError(
+            "a secret is allowed by its fingerprint and a reason", hint="--allow-secret MARK=REASON"
+        )
     if reasons and text is not None:
-        held = {secret.fingerprint for secret in secrets_in(text)}
+        held = set()
+        for secret in secrets_in(text):
+            held.add(secret.fingerprint)
         reasons = {mark: reason for mark, reason in reasons.items() if mark in held}
     new = [{mark: reason} for mark, reason in reasons.items() if mark not in allowed(existing)]
-    return {KEY: [*_rows(existing), *new]} if new else {}
+    if new:
+        return {KEY: [*_rows(existing), *new]}
+    return {}

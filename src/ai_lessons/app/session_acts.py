@@ -1,4 +1,7 @@
-"""What an agent did in a session, as its hooks saw it: prompts, edited files, commands; kept on this machine only."""
+"""What an agent did in a session, as its hooks saw it: prompts, edited files, commands.
+
+Kept on this machine only.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 FOLDER = "session-acts"
-KEPT_SECONDS = 7 * 24 * 3600  # time without an event after which a session is forgotten
-_LIMIT = 4 << 20  # bytes of a session
-_PROMPTS, _PROMPT, _COMMANDS, _COMMAND, _FILES, _SPANS = 50, 4_000, 300, 2_000, 2_000, 500  # what is kept of each
-_LARGEST = 4 << 20  # bytes of a file whose content is compared; of a larger one size and time are
-_CLOCK = 0.05  # seconds by which the time of a file may differ from ours
+# time without an event after which a session is forgotten
+KEPT_SECONDS = 7 * 24 * 3600
+# bytes of a session
+_LIMIT = 4 << 20
+# what is kept of each
+_PROMPTS, _PROMPT, _COMMANDS, _COMMAND, _FILES, _SPANS = 50, 4_000, 300, 2_000, 2_000, 500
+# bytes of a file whose content is compared; of a larger one size and time are
+_LARGEST = 4 << 20
+# seconds by which the time of a file may differ from ours
+_CLOCK = 0.05
 _MOVES = frozenset({
     "checkout", "switch", "pull", "merge", "rebase", "reset", "restore", "stash", "clone", "cherry-pick", "revert",
     "am", "worktree", "bisect", "submodule",
@@ -39,10 +47,11 @@ _MOVES = frozenset({
 class Acts:
     """What a session did so far, as `vars` keeps it.
 
-    `said`: what a person said. `files`: by path a digest of what the file held before the session's first edit of it.
-    `base`: the commit of the code before the first command that may write; `spans`: when such commands began and ended;
-    `running`: those that did not end yet. `ran`: command lines that succeeded, when, and whether that is unsure.
-    `held`, `told` and `noted` name what was done about rules already; `waiting`: what the agent is told after a call.
+    `said`: what a person said. `files`: by path a digest of what the file held before the session's
+    first edit of it. `base`: the commit of the code before the first command that may write;
+    `spans`: when such commands began and ended; `running`: those that did not end yet. `ran`:
+    command lines that succeeded, when, and whether that is unsure. `held`, `told` and `noted` name
+    what was done about rules already; `waiting`: what the agent is told after a call.
     """
 
     # a dataclass would cost every hook the import of `inspect`
@@ -51,9 +60,13 @@ class Acts:
         self.said: list[str] = list(kept.get("said", ()))
         self.files: dict[str, str] = dict(kept.get("files", {}))
         self.base: str = kept.get("base", "")
-        self.spans: list[tuple[float, float]] = [(begin, end) for begin, end in kept.get("spans", ())]
+        self.spans: list[tuple[float, float]] = [
+            (begin, end) for begin, end in kept.get("spans", ())
+        ]
         self.running: dict[str, float] = dict(kept.get("running", {}))
-        self.ran: dict[str, tuple[float, bool]] = {line: (at, sure) for line, (at, sure) in kept.get("ran", {}).items()}
+        self.ran: dict[str, tuple[float, bool]] = {
+            line: (at, sure) for line, (at, sure) in kept.get("ran", {}).items()
+        }
         self.held: list[str] = list(kept.get("held", ()))
         self.told: list[str] = list(kept.get("told", ()))
         self.noted: list[str] = list(kept.get("noted", ()))
@@ -89,19 +102,28 @@ class Acts:
 
     def fresh(self, *names: str) -> list[str]:
         """Those of the names that were not noted; from now on they are."""
-        new = [name for name in dict.fromkeys(names) if name not in self.noted]
+        new = []
+        for name in dict.fromkeys(names):
+            if name not in self.noted:
+                new.append(name)
         self.noted += new
         return new
 
     @property
     def succeeded(self) -> list[Succeeded]:
         """The commands that worked."""
-        return [Succeeded(line, at, unsure) for line, (at, unsure) in self.ran.items()]
+        results: list[Succeeded] = []
+        for line, (at, unsure) in self.ran.items():
+            results.append(Succeeded(line, at, unsure))
+        return results
 
 
 @contextmanager
 def opened(state_dir: Path, session: str) -> Iterator[Acts]:
-    """What a session did, locked for this process; changes are saved at the end. Raises StorageFailed."""
+    """What a session did, locked for this process; changes are saved at the end.
+
+    Raises StorageFailed.
+    """
     file = _file(state_dir, session)
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,13 +158,20 @@ def clean_up(state_dir: Path) -> None:
     with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
         for entry in entries:
             with suppress(OSError):
-                if entry.name.endswith(".json") and entry.stat(follow_symlinks=False).st_mtime < old:
+                if (
+                    entry.name.endswith(".json")
+                    and entry.stat(follow_symlinks=False).st_mtime < old
+                ):
                     os.unlink(entry.path)
 
 
 def _file(state_dir: Path, session: str) -> Path:
     # a session's name comes from outside and becomes no part of a path
-    return state_dir / FOLDER / f"{sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+    return (
+        state_dir
+        / FOLDER
+        / f"{sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+    )
 
 
 def _parsed(data: bytes) -> Acts:
@@ -157,16 +186,23 @@ def _key(line: str) -> str:
 
 
 def may_write(line: str) -> bool:
-    """Whether a command may write files that are the session's own: it does not only look, nor bring what others wrote.
+    """Whether a command may write files that are the session's own.
 
-    >>> may_write("sed -i s/1/2/ cart.go"), may_write("grep -rn total src 2>/dev/null"), may_write("git pull")
-    (True, False, False)
+    It does not only look, nor bring what others wrote.
+
+    >>> may_write("sed -i s/1/2/ cart.go"), may_write("grep -rn total src 2>/dev/null"),
+    may_write("git pull") (True, False, False)
     """
-    programs = [(program_of(command.words[0]), *command.words[1:]) for command in commands_in(line)]
+    programs = []
+    for command in commands_in(line):
+        programs.append((program_of(command.words[0]), *command.words[1:]))
     if any(words[0] == "git" and not _MOVES.isdisjoint(words[1:]) for words in programs):
         return False
     writes_to = line.replace("2>&1", "").replace("2>/dev/null", "").replace(">/dev/null", "")
-    looks = all(words[0] in ANSWERS_BY_FAILING or " ".join(words[:2]) in ANSWERS_BY_FAILING for words in programs)
+    looks = all(
+        words[0] in ANSWERS_BY_FAILING or " ".join(words[:2]) in ANSWERS_BY_FAILING
+        for words in programs
+    )
     return ">" in writes_to or not looks
 
 
@@ -187,7 +223,9 @@ def commit_here(cwd: Path) -> str:
     if top is None:
         return ""
     done = plumbing.run(worktree.locate(top), "rev-parse", "--verify", "--quiet", "HEAD")
-    return "" if done.code else done.text
+    if done.code:
+        return ""
+    return done.text
 
 
 def edits_of(acts: Acts, cwd: Path) -> dict[str, float]:
@@ -215,7 +253,9 @@ def _seen_by_git(acts: Acts, top: Path) -> list[str]:
     if not acts.spans or not (top / ".git").exists():
         return []
     git = worktree.locate(top)
-    differ = plumbing.run(git, "diff", "--name-only", "--no-renames", "-z", acts.base or "HEAD", "--", cwd=top)
+    differ = plumbing.run(
+        git, "diff", "--name-only", "--no-renames", "-z", acts.base or "HEAD", "--", cwd=top
+    )
     new = plumbing.run(git, "ls-files", "-z", "--others", "--exclude-standard", cwd=top)
     return [*(() if differ.code else differ.names), *(() if new.code else new.names)]
 
@@ -226,8 +266,15 @@ def _tracked_or_new(top: Path, edits: dict[str, float]) -> dict[str, float]:
         return edits
     names = "\0".join(edits).encode("utf-8", "surrogateescape")
     done = plumbing.run(worktree.locate(top), "check-ignore", "-z", "--stdin", cwd=top, stdin=names)
-    ignored = set(done.names) if not done.code else set()
-    return {name: at for name, at in edits.items() if name not in ignored}
+    if not done.code:
+        ignored = set(done.names)
+    else:
+        ignored = set()
+    by_key: dict[str, float] = {}
+    for name, at in edits.items():
+        if name not in ignored:
+            by_key[name] = at
+    return by_key
 
 
 def _changed_at(file: Path) -> float:

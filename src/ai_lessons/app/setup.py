@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 class Initialised(NamedTuple):
     """What `init` did. `created` False means the repository was already there and complete.
 
-    `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts of this machine that
-    are not connected; `connected`: what was changed for that.
+    `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts
+    of this machine that are not connected; `connected`: what was changed for that.
     """
 
     path: str
@@ -76,7 +76,8 @@ class Initialised(NamedTuple):
     connected: tuple[Any, ...] = ()
 
 
-__all__ = ["Host", "HostChange", "Target"]  # of connectors, for the interfaces
+# of connectors, for the interfaces
+__all__ = ["Host", "HostChange", "Target"]
 
 SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
@@ -86,7 +87,10 @@ _AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
 
 def _left_out(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """The text files that must not come into git, and why; links and files too large for an entry are not read."""
+    """The text files that must not come into git, and why.
+
+    Links and files too large for an entry are not read.
+    """
     reasons = {}
     for name in names:
         with suppress(AiLessonsError):
@@ -103,14 +107,21 @@ def _demand(done: plumbing.Done, failure: str) -> None:
 
 
 def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
-    """Commit what is staged, or of it only these paths; (commit, nothing) or (None, the reason and what to do)."""
+    """Commit what is staged, or of it only these paths.
+
+    (commit, nothing) or (None, the reason and what to do).
+    """
     command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
     worktree = locate(root)
     if read_head(worktree).ref is None:
-        return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
+        return None, (
+            f"not committed, because no branch is checked out; switch to one, then: {command}",
+        )
     if plumbing.identity(worktree) is None:
         remedy = 'git config --global user.name "…" and git config --global user.email "…"'
-        return None, (f"not committed yet, because git does not know who you are: {remedy}, then: {command}",)
+        return None, (
+            f"not committed yet, because git does not know who you are: {remedy}, then: {command}",
+        )
     paths = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
     flags = (*_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *paths)
     stdin, notes = plumbing.listed(only or ()), tuple[str, ...]()
@@ -120,7 +131,9 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
             done = plumbing.run(worktree, *flags, *options, stdin=stdin, timeout=timeout)
         except StorageFailed as error:
             return error.message
-        return last_line(done.err or done.text) if done.code else ""
+        if done.code:
+            return last_line(done.err or done.text)
+        return ""
 
     signs = plumbing.setting(worktree, "commit.gpgsign", kind="bool") == "true"
     why = fault(timeout=plumbing.SIGN_TIMEOUT) if signs else fault()
@@ -128,7 +141,9 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
         notes = (f"the first commit is unsigned, because it could not be signed: {why}",)
         why = fault("--no-gpg-sign")
     if why:
-        return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
+        return None, (
+            f"not committed yet, because git refused: {why}; when that is mended: {command}",
+        )
     return read_head(worktree).commit, notes
 
 
@@ -139,21 +154,22 @@ def last_line(text: str) -> str:
 
 _HEADS = "refs/heads/"
 
-_BASICS = (".gitattributes", ".gitignore")  # With the config, all that a folder with files gets
+# With the config, all that a folder with files gets
+_BASICS = (".gitattributes", ".gitignore")
 _NORMALISE = b"* text=auto eol=lf\n"
 _STARTERS_HINT = "put it into a repository of its own: ai-lessons --tier user admin init --starters"
-_KEEP_BYTES = (
-    b"# This folder had files when it became a knowledge repository: line endings are kept as they are.\n* -text\n"
-)
+_KEEP_BYTES = b"# This folder had files when it became a knowledge repository: line endings are kept as they are.\n* -text\n"
 
 
 class Scaffolded(NamedTuple):
     """What was made at `root`; without a `commit`, `notes` say why nothing was committed."""
 
     root: Path
-    created: bool  # False: nothing was missing, and nothing changed
+    # False: nothing was missing, and nothing changed
+    created: bool
     added: tuple[str, ...] = ()
-    adopted: int = 0  # files that existed before and came into git now
+    # files that existed before and came into git now
+    adopted: int = 0
     commit: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -174,7 +190,9 @@ def _data(packaged: str, beside: str) -> Path:
     for folder in (package / packaged, package.parents[1] / beside):
         if folder.is_dir():
             return folder
-    raise StorageFailed(f"the installation is incomplete: {packaged} is missing", hint="install ai-lessons again")
+    raise StorageFailed(
+        f"the installation is incomplete: {packaged} is missing", hint="install ai-lessons again"
+    )
 
 
 def _surrounding(root: Path, *, separate: bool) -> tuple[Worktree | None, tuple[str, ...]]:
@@ -191,33 +209,48 @@ def _surrounding(root: Path, *, separate: bool) -> tuple[Worktree | None, tuple[
 
 def _is_of(template: Mapping[str, bytes], root: Path, names: Iterable[str]) -> bool:
     """Whether there is no file, or only those that an interrupted call has written."""
-    return all(n in template and (root / n).is_file() and (root / n).read_bytes() == template[n] for n in names)
+    return all(
+        n in template and (root / n).is_file() and (root / n).read_bytes() == template[n]
+        for n in names
+    )
 
 
-def init(path: Path, *, team: bool = False, with_starters: bool = False, separate: bool = False) -> Scaffolded:
+def init(
+    path: Path, *, team: bool = False, with_starters: bool = False, separate: bool = False
+) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
-    An empty folder gets the template without its entries, any other only the settings that it lacks. `separate`: a new
-    one is a repository of its own, also within another one.
+    An empty folder gets the template without its entries, any other only the settings that it
+    lacks. `separate`: a new one is a repository of its own, also within another one.
 
-    Raises Conflict, StorageFailed, UnsupportedRepository. Refused: git's own folder, another user's, starters in a
-    bigger repository.
+    Raises Conflict, StorageFailed, UnsupportedRepository. Refused: git's own folder, another
+    user's, starters in a bigger repository.
     """
     root = _make_folder(path)
     around, notes = _surrounding(root, separate=separate)
     bigger = around is not None and bool(around.prefix)
     if bigger and with_starters:
-        raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
+        raise Refused(
+            f"{root} is a folder of a bigger repository, which gets no starter set",
+            hint=_STARTERS_HINT,
+        )
     present = frozenset(_files_below(root))
     everything = read_template(template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     settings = {name: original for name, original in everything.items() if name not in entries}
     fresh = not bigger and _is_of(everything, root, present - {CONFIG_PATH})
-    files = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
+    files = {
+        name: original for name, original in entries.items() if with_starters and not is_rule(name)
+    }
     if CONFIG_PATH not in present:
         files |= _settings_files(settings, around, fresh=fresh, team=team)
     elif team:
-        notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
+        notes = (
+            (
+                "this repository exists: for a team set approval.distinct to true with "
+                "`ai-lessons admin config set`"
+            ),
+        )
     added = tuple(name for name in files if name not in present)
     with shared_files(around) if around else nullcontext():
         for name in added:
@@ -226,20 +259,36 @@ def init(path: Path, *, team: bool = False, with_starters: bool = False, separat
     starters = [name for name in added if name in entries]
     if starters:
         count = len(starters)
-        notes += (f"{count} files of the starter set are there: keep what is useful to you, and delete the rest",)
+        notes += (
+            (
+                f"{count} files of the starter set are there: keep what is useful to you, and "
+                "delete the rest"
+            ),
+        )
     if len(added) > len(starters) and not fresh:
         notes += (f"added {', '.join(name for name in added if name not in entries)}",)
     scaffolded = _finish(root, around, added, notes)
-    rules = {name: original for name, original in entries.items() if is_rule(name) and name not in present}
+    rules = {
+        name: original
+        for name, original in entries.items()
+        if is_rule(name) and name not in present
+    }
     return _with_rules(scaffolded, rules) if with_starters else scaffolded
 
 
 def _settings_files(
     settings: Mapping[str, bytes], around: Worktree | None, *, fresh: bool, team: bool
 ) -> dict[str, bytes]:
-    """The template's files that are no entries; for a folder that has files already only those that it needs."""
-    files = {name: settings[name] for name in (settings if fresh else _BASICS) if name != CONFIG_PATH}
-    if not fresh:  # the user's files keep their line ends
+    """The template's files that are no entries.
+
+    For a folder that has files already only those that it needs.
+    """
+    files = {}
+    for name in settings if fresh else _BASICS:
+        if name != CONFIG_PATH:
+            files[name] = settings[name]
+    if not fresh:
+        # the user's files keep their line ends
         files[".gitattributes"] = files[".gitattributes"].replace(_NORMALISE, _KEEP_BYTES)
     # the config is written last: where it exists, no file is missing
     return files | {CONFIG_PATH: _config(settings[CONFIG_PATH].decode(), around, team=team)}
@@ -247,15 +296,21 @@ def _settings_files(
 
 def _config(text: str, around: Worktree | None, *, team: bool) -> bytes:
     """The template's config with the settings of this repository."""
-    text = set_value(text, "approval.distinct", value=True) if team else text
-    ref = read_head(around).ref if around is not None else None
+    if team:
+        text = set_value(text, "approval.distinct", value=True)
+    ref = None
+    if around is not None:
+        ref = read_head(around).ref
     if around is not None and ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
         text = set_value(text, "approval.branch", ref.removeprefix(_HEADS))
     return text.encode()
 
 
 def _with_rules(scaffolded: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
-    """Propose the template's rules on top of the checked-out commit; where there is none yet, a later call does."""
+    """Propose the template's rules on top of the checked-out commit.
+
+    Where there is none yet, a later call does.
+    """
     worktree = locate(scaffolded.root)
     start = read_head(worktree).commit
     if start is None or not rules:
@@ -263,7 +318,8 @@ def _with_rules(scaffolded: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolde
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
     try:
         propose_starters(worktree, start, rules)
-    except (Refused, StorageFailed) as error:  # the repository works without them
+    except (Refused, StorageFailed) as error:
+        # the repository works without them
         note = error.message
     return scaffolded._replace(notes=(*scaffolded.notes, note))
 
@@ -271,24 +327,32 @@ def _with_rules(scaffolded: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolde
 def read_template(folder: Path) -> dict[str, bytes]:
     """Every file of a template by its path."""
     with translated(str(folder)):
-        return {
-            name: (folder / name).read_bytes()
-            for name in sorted(_files_below(folder))
-            if "__pycache__/" not in name  # pip also compiles the template's scripts
-        }
+        by_key: dict[str, bytes] = {}
+        for name in sorted(_files_below(folder)):
+            if "__pycache__/" not in name:
+                by_key[name] = (folder / name).read_bytes()
+        return by_key
 
 
 @plumbing.online()
 def clone(url: str, path: Path) -> Scaffolded:
-    """Clone `url` to `path` unless it is there, asking nothing. Raises Conflict (`path` is taken), Unreachable."""
+    """Clone `url` to `path` unless it is there, asking nothing.
+
+    Raises Conflict (`path` is taken), Unreachable.
+    """
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)
     remotes = ("config", "--get-regexp", r"^remote\..*\.url$")
-    if (target / GIT_FOLDER).exists() and f" {url}\n" in f"{plumbing.run(locate(target), *remotes).text}\n":
+    if (
+        target / GIT_FOLDER
+    ).exists() and f" {url}\n" in f"{plumbing.run(locate(target), *remotes).text}\n":
         return Scaffolded(target.resolve(), created=False)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise Conflict(f"{target} is there and is not a clone of {url}", hint="name a folder that does not exist yet")
+        raise Conflict(
+            f"{target} is there and is not a clone of {url}",
+            hint="name a folder that does not exist yet",
+        )
     with translated(str(target), writing=True):
         target.parent.mkdir(parents=True, exist_ok=True)
     hint = f"see whether this works: git clone -- {url} {target}   then: ai-lessons --repo {target} admin init"
@@ -301,14 +365,21 @@ def clone(url: str, path: Path) -> Scaffolded:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
         reason, advice = plumbing.why(done.err)
-        raise Unreachable(f"{url} was not cloned: {reason}", hint=f"{advice}; {hint}" if advice else hint)
+        raise Unreachable(
+            f"{url} was not cloned: {reason}", hint=f"{advice}; {hint}" if advice else hint
+        )
     worktree = locate(target)
-    if read_head(worktree).commit is None:  # empty, or its HEAD names a branch that it does not have
-        listed = plumbing.run(worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes").text.split()
+    if read_head(worktree).commit is None:
+        # empty, or its HEAD names a branch that it does not have
+        listed = plumbing.run(
+            worktree, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes"
+        ).text.split()
         for name in {*listed} & {DEFAULT} or listed[: len(listed) == 1]:
             plumbing.run(worktree, "checkout", "--quiet", name)
     head = read_head(worktree).commit
-    return Scaffolded(target.resolve(), created=True, commit=head, notes=() if head else (f"{url} is empty",))
+    return Scaffolded(
+        target.resolve(), created=True, commit=head, notes=() if head else (f"{url} is empty",)
+    )
 
 
 def _make_folder(path: Path) -> Path:
@@ -330,36 +401,60 @@ def _files_below(root: Path) -> Iterator[str]:
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if name != GIT_FOLDER)
-        links = [name for name in folders if Path(place, name).is_symlink()]
+        links = []
+        for name in folders:
+            if Path(place, name).is_symlink():
+                links.append(name)
         folder = Path(place).relative_to(root)
         yield from ((folder / name).as_posix() for name in (*names, *links))
 
 
-def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...]) -> Scaffolded:
+def _finish(
+    root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...]
+) -> Scaffolded:
     """Bring the folder's files into git, but for a folder of a bigger repository."""
     if around is not None and around.prefix:
         if added:
-            notes = (*notes, f"part of the repository at {around.top}: written, not committed; commit it there")
+            notes = (
+                *notes,
+                f"part of the repository at {around.top}: written, not committed; commit it there",
+            )
         notes += Store(root).ignored([CONFIG_PATH])
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
-        _demand(plumbing.run(None, "init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
-        _demand(plumbing.run(locate(root), "symbolic-ref", "HEAD", f"{_HEADS}{BRANCH}"), f"made no branch at {root}")
+        _demand(
+            plumbing.run(None, "init", "--quiet", "--", os.path.abspath(root)),
+            f"made no repository at {root}",
+        )
+        _demand(
+            plumbing.run(locate(root), "symbolic-ref", "HEAD", f"{_HEADS}{BRANCH}"),
+            f"made no branch at {root}",
+        )
     place = locate(root)
     unborn = read_head(place).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
     command = ("ls-files", "-t", "-z", "--cached", "--others", "--exclude-standard", "--")
     rows = plumbing.run(place, *command, *(() if unborn else added)).out.split(b"\0")[:-1]
-    names = [os.fsdecode(row[2:]) for row in rows if not row.endswith(b"/")]  # a repository inside ends so
-    left_out = _left_out(root, names) if unborn else {}
+    # a repository inside ends so
+    names = []
+    for row in rows:
+        if not row.endswith(b"/"):
+            names.append(os.fsdecode(row[2:]))
+    if unborn:
+        left_out = _left_out(root, names)
+    else:
+        left_out = {}
     notes += tuple(f"left out of git: {why}" for why in left_out.values())
     if staged := [name for name in left_out if b"H " + os.fsencode(name) in rows]:
         undo = f"git -C {root} rm --cached -- {' '.join(staged)}, then: {_AGAIN}"
         notes = (*notes, f"not committed, because you have staged it: {undo}")
         return Scaffolded(root, made or bool(added), added, notes=notes)
-    taken = [name for name in names if name not in left_out]
+    taken = []
+    for name in names:
+        if name not in left_out:
+            taken.append(name)
     if taken:
         flags = ("--pathspec-from-file=-", "--pathspec-file-nul")
         done = plumbing.run(place, *_AS_THEY_ARE, "add", *flags, stdin=plumbing.listed(taken))
@@ -367,8 +462,13 @@ def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: 
     commit, why = _commit(root, None if unborn else added)
     if left_out:
         notes = (*notes, f"when that is mended: git -C {root} add -A && git -C {root} commit")
-    adopted = len(set(taken) - set(added)) if unborn else 0
-    return Scaffolded(root, made or bool(added) or commit is not None, added, adopted, commit, (*notes, *why))
+    if unborn:
+        adopted = len(set(taken) - set(added))
+    else:
+        adopted = 0
+    return Scaffolded(
+        root, made or bool(added) or commit is not None, added, adopted, commit, (*notes, *why)
+    )
 
 
 def reindex(
@@ -379,19 +479,29 @@ def reindex(
     kinds: Collection[Kind] = (),
     seconds: float | None = None,
 ) -> IndexRefresh:
-    """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
+    """Bring the index up to date now.
+
+    `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached).
+    """
     from ai_lessons.app.resources import refresh, source_of
     from ai_lessons.app.trust import known_sources, source_mark
 
     repo = library.primary
     catalog = repo.current()
-    summaries = [repo.resolve(ref) for ref in refs]
+    summaries = []
+    for ref in refs:
+        summaries.append(repo.resolve(ref))
     if kinds:
         summaries += catalog.select(Filter(kinds=frozenset(kinds), status=None))
     notes = []
-    for summary in summaries:  # scripts that are kept elsewhere are read again
-        place = source_of(repo, summary) if summary.script_path else None
-        if place and (refs or source_mark(summary.id, place) in known_sources(repo.store.state_dir)):
+    for summary in summaries:
+        # scripts that are kept elsewhere are read again
+        place = None
+        if summary.script_path:
+            place = source_of(repo, summary)
+        if place and (
+            refs or source_mark(summary.id, place) in known_sources(repo.store.state_dir)
+        ):
             try:
                 refresh(library, [summary.handle])
             except AiLessonsError as error:
@@ -456,33 +566,46 @@ def index_push(library: Library, uri: str) -> Pushed:
 def index_pull(library: Library, uri: str) -> Pulled:
     """Take the vectors of the shared index at `uri`; what it lacks is computed here.
 
-    Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+    Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not
+    answer.
     """
     repo = library.primary
     place = _place(repo, uri)
     state = place.state()
     if not state.model:
-        raise NotFound("shared index", place.uri, hint=f"make it: ai-lessons admin index push {place.uri}")
+        raise NotFound(
+            "shared index", place.uri, hint=f"make it: ai-lessons admin index push {place.uri}"
+        )
     if state.model != repo.index.model:
         raise UsageError(
-            f"the shared index holds vectors of {state.model}, and this repository uses {repo.index.model}",
+            (
+                f"the shared index holds vectors of {state.model}, and this repository uses "
+                f"{repo.index.model}"
+            ),
             hint=f"ai-lessons admin config set search.model {state.model}",
         )
     vectors = place.pull(state.model, repo.indexing.vectors, repo.options.progress)
     repo.current()
     done = repo.indexing.refresh(seconds=None)
-    return Pulled(place.uri, vectors, done.embedded, repo.indexing.passages(), done.missing, done.notes)
+    return Pulled(
+        place.uri, vectors, done.embedded, repo.indexing.passages(), done.missing, done.notes
+    )
 
 
 def _place(repo: RepositorySession, uri: str) -> SharedIndex:
-    from ai_lessons.search.index import SharedIndex  # LanceDB takes half a second, and `init` needs none
+    # LanceDB takes half a second, and `init` needs none
+    from ai_lessons.search.index import SharedIndex
 
     if not uri.strip():
-        raise UsageError("no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path")
+        raise UsageError(
+            "no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path"
+        )
     if "://" not in uri:
         return SharedIndex(str(repo.options.cwd / uri))
     if repo.options.offline:
-        raise Unreachable(f"{uri} is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE")
+        raise Unreachable(
+            f"{uri} is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE"
+        )
     return SharedIndex(uri)
 
 
@@ -495,43 +618,66 @@ def init_repository(
     team: bool = False,
     starters: bool = False,
 ) -> Initialised:
-    """Make a repository at `path` from the template, or clone `from_url` there. Doing it twice changes nothing.
+    """Make a repository at `path` from the template, or clone `from_url` there.
+
+    Doing it twice changes nothing.
 
     `starters` brings the starter set, of which the rules wait as proposals.
-    Raises UsageError: starters for a clone. Refused: starters for a folder of a bigger repository. StorageFailed: the
-    place cannot be written; Unreachable: the URL does not answer.
+    Raises UsageError: starters for a clone. Refused: starters for a folder of a bigger repository.
+    StorageFailed: the place cannot be written; Unreachable: the URL does not answer.
     """
     if from_url and starters:
-        raise UsageError("a clone brings its own entries, and no starter set", hint="leave --from or --starters out")
+        raise UsageError(
+            "a clone brings its own entries, and no starter set",
+            hint="leave --from or --starters out",
+        )
     if from_url:
         made = clone(from_url, path)
     else:
-        is_user = any(place.name == USER and place.root.resolve() == path.resolve() for place in options.places.known)
+        is_user = any(
+            place.name == USER and place.root.resolve() == path.resolve()
+            for place in options.places.known
+        )
         made = init(path, team=team, with_starters=starters, separate=is_user)
     with closing(RepositorySession(made.root, options)) as repo:
         bigger = repo.store.is_folder_of_bigger_repo
-        lines = git_hooks.carry_out(made.root, hooks_dir(), "install") if hooks and not bigger else ()
+        if hooks and not bigger:
+            lines = git_hooks.carry_out(made.root, hooks_dir(), "install")
+        else:
+            lines = ()
         repo.current()
         notes, entries = (*made.notes, *repo.notes()), repo.catalog.count(Filter(status=None))
-    cloned = from_url if from_url and made.created else ""
-    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes, entries, cloned)
+    if from_url and made.created:
+        cloned = from_url
+    else:
+        cloned = ""
+    return Initialised(
+        str(made.root), made.created, made.adopted, lines, made.commit, notes, entries, cloned
+    )
 
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:
-    """The repository's settings in force, defaults included, by dotted key. Raises NotFound: no such key."""
+    """The repository's settings in force, defaults included, by dotted key.
+
+    Raises NotFound: no such key.
+    """
     values = config.values_of(library.primary.config)
     if key is None:
         return values
     if key not in values:
-        raise NotFound("setting", key, suggestions=[k for k in values if key.rpartition(".")[2] in k][:3])
+        raise NotFound(
+            "setting", key, suggestions=[k for k in values if key.rpartition(".")[2] in k][:3]
+        )
     return {key: values[key]}
 
 
 def config_set(library: Library, key: str, value: str) -> str | None:
-    """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
+    """Change one setting in `.ai-lessons/config.yaml`, keeping its comments.
 
-    Raises UsageError: no such key, or not a value for it. NotFound: no such embedding model. Refused: an agent would
-    change a policy, or it would count for nothing here.
+    The commit, or None if it waits.
+
+    Raises UsageError: no such key, or not a value for it. NotFound: no such embedding model.
+    Refused: an agent would change a policy, or it would count for nothing here.
     """
     repo = library.primary
     if key.partition(".")[0] in _POLICIES:
@@ -539,7 +685,10 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     store = repo.store
     if key == "git.autocommit" and store.is_folder_of_bigger_repo:
         raise Refused(
-            f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
+            (
+                f"{key} counts for nothing in a folder of a bigger repository, because it "
+                "comes with a pull"
+            ),
             hint=f"git -C {store.root} config {AUTOCOMMIT} true",
         )
     change = _setting(repo, key, value)
@@ -551,15 +700,25 @@ def config_set(library: Library, key: str, value: str) -> str | None:
         from ai_lessons.app.search_index import agree
 
         agree(repo, value)
-    return repo.write(f"Set {key}", [change]).commit if change else None
+    if change:
+        return repo.write(f"Set {key}", [change]).commit
+    return None
 
 
 def _setting(repo: RepositorySession, key: str, value: str | int) -> Change | None:
-    """What sets one setting in the file, everything else as it was; None where it says so. Raises UsageError."""
+    """What sets one setting in the file, everything else as it was; None where it says so.
+
+    Raises UsageError.
+    """
     exists = repo.store.exists(CONFIG_PATH)
-    data = repo.store.read(CONFIG_PATH) if exists else b""
+    if exists:
+        data = repo.store.read(CONFIG_PATH)
+    else:
+        data = b""
     new = config.set_value(decode(data, CONFIG_PATH), key, value).encode()
-    return Change(CONFIG_PATH, new, expect=blob_id(data) if exists else None) if new != data else None
+    if new != data:
+        return Change(CONFIG_PATH, new, expect=blob_id(data) if exists else None)
+    return None
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
@@ -567,7 +726,9 @@ _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 
 
 def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
-    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each.
+    """Put our part into the client hooks, take it out byte for byte, or say which carry it.
+
+    A line for each.
 
     The last line is about the merge driver, which comes and goes with them.
     """
@@ -575,9 +736,12 @@ def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
 
 
 def check_push(hub: Path, lines: Iterable[str]) -> tuple[str, ...]:
-    """Why the push inside the `pre-receive` hook of `hub` is refused, for those who pushed; nothing: it is taken.
+    """Why the push inside the `pre-receive` hook of `hub` is refused, for those who pushed.
 
-    `lines` is what git gives that hook to read. Raises Refused: not such lines. NoRepository, NotFound,
+    Nothing: it is taken.
+
+    `lines` is what git gives that hook to read. Raises Refused: not such lines. NoRepository,
+    NotFound,
     UnsupportedRepository: it cannot be decided, so refuse it.
     """
     from ai_lessons.approval import push_check
@@ -603,9 +767,14 @@ TEXT = "agents.md"
 
 
 def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
-    """The agent hosts of this machine as they are now; with an `event` what our programs there answer to it."""
+    """The agent hosts of this machine as they are now.
+
+    With an `event` what our programs there answer to it.
+    """
     hosts_here = agent_hosts.find_hosts(at)
-    return agent_hosts.tried(hosts_here, at, event) if event else hosts_here
+    if event:
+        return agent_hosts.tried(hosts_here, at, event)
+    return hosts_here
 
 
 def connect(
@@ -619,39 +788,55 @@ def connect(
     host_ids = [host.id for host in hosts(at)]
     for name in names or ("",):
         if name not in host_ids and (name or not host_ids):
-            raise NotFound("agent host", name or "here", suggestions=host_ids, hint="" if host_ids else NO_HOST)
+            raise NotFound(
+                "agent host", name or "here", suggestions=host_ids, hint="" if host_ids else NO_HOST
+            )
     changes = agent_hosts.for_user(at, hooks_dir() / PLUGIN, names, job)
     if any(change.before != change.after for change in changes) and not agreed(changes):
-        raise Refused("nothing was changed", hint="every line of it: ai-lessons admin hosts --install -v")
+        raise Refused(
+            "nothing was changed", hint="every line of it: ai-lessons admin hosts --install -v"
+        )
     agent_hosts.carry_out(changes)
     return changes
 
 
 def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
-    """Our paragraph in the instruction files of the code repository around `cwd`, or in `files`; a line for each.
+    """Our paragraph in the instruction files of the code repository around `cwd`, or in `files`.
 
-    Raises UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
+    A line for each.
+
+    Raises UsageError: no code repository there, and no file named. StorageFailed: a file cannot be
+    written.
     """
     text = (hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
-        named = [git_files.typed(file, cwd) for file in files]
+        named = []
+        for file in files:
+            named.append(git_files.typed(file, cwd))
         return tuple(f"{file}: {git_hooks.change_marked_part(file, job, text)}" for file in named)
     top = git_files.top_of(cwd)
     if top is None:
-        raise UsageError(f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere")
+        raise UsageError(
+            f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere"
+        )
     chosen = git_hooks.files_in(top, every=job != "install")
     return tuple(f"{file.name}: {git_hooks.change_marked_part(file, job, text)}" for file in chosen)
 
 
 def complete(file: Path, script: str) -> str:
-    """A script in the start file of a shell, in place of an older one; what was done. Raises StorageFailed."""
+    """A script in the start file of a shell, in place of an older one; what was done.
+
+    Raises StorageFailed.
+    """
     file = git_files.kept(file)
     marks = git_hooks.marks("ai-lessons completion", "# {}")
     return f"{file}: {git_hooks.change_marked_part(file, 'install', script, marks)}"
 
 
 class Migrated(NamedTuple):
-    """From which version of the format to which, by which steps; nothing was done where they are the same.
+    """From which version of the format to which, by which steps.
+
+    Nothing was done where they are the same.
 
     `snapshot` is the tag of what was before, `changed` are files.
     """
@@ -677,26 +862,33 @@ def migrate(library: Library, *, steps: Mapping[int, Migration] = config.STEPS) 
         return Migrated(old, new)
     repo.save_first()
     now = _files(repo)
-    changes = [
-        Change(path, data, expect=blob_id(now[path]) if path in now else None)
-        for path, data in sorted(config.migrated_files(now, old, new, steps).items())
-    ]
+    changes = []
+    for path, data in sorted(config.migrated_files(now, old, new, steps).items()):
+        changes.append(Change(path, data, expect=blob_id(now[path]) if path in now else None))
     paths = (*(change.path for change in changes), CONFIG_PATH)
     edited = [path for path in paths if repo.store.exists(path) and repo.history.dirty(path)]
     if edited:
         raise UnsavedEdits(
-            f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
+            f"{', '.join(edited[:3])} has edits that are in no commit",
+            hint="commit them first: git commit",
         )
     tag = f"before-format-{new}-{repo.options.now().astimezone():%Y-%m-%dT%H%M%S}"
     head, message = repo.store.head().commit or "", f"Before format {new}"
     # a signature would ask for a passphrase, and the tag proves nothing
-    made = plumbing.run(repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head)
+    made = plumbing.run(
+        repo.store.worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", tag, head
+    )
     if made.code:
         raise StorageFailed(f"git made no tag: {made.err}")
     changes += filter(None, [_setting(repo, "format", new)])
     repo.refuse_secrets(changes)
     repo.store.autocommit = repo.store.commits(repo.config.autocommit)
-    job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], write_checks.actor(repo))
+    job = Job(
+        f"Migrate from format {old} to {new}",
+        changes,
+        [("Snapshot", tag)],
+        write_checks.actor(repo),
+    )
     applied = repo.store.apply(job)
     repo.current()
     says = tuple(steps[version].says for version in range(old, new))
@@ -708,8 +900,12 @@ def _files(repo: RepositorySession) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for folder, rows in walk(repo.store.root):
         for row in rows:
-            path = f"{folder}/{row[0]}" if folder else row[0]
+            if folder:
+                path = f"{folder}/{row[0]}"
+            else:
+                path = row[0]
             if layout.place(path) is not None and not is_rule(path):
-                with suppress(AiLessonsError):  # `validate` names it; what cannot be read cannot be changed
+                with suppress(AiLessonsError):
+                    # `validate` names it; what cannot be read cannot be changed
                     contents[path] = repo.store.read(path)
     return contents

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.app import write_checks
 from ai_lessons.app.arrivals import fast_forwarded
 from ai_lessons.app.proposals import open_proposals, refuse_agents
-from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    UnsavedEdits,
+    UsageError,
+)
 from ai_lessons.git import files, plumbing
 from ai_lessons.git import sync as git_sync
 from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
@@ -35,7 +43,8 @@ if TYPE_CHECKING:
     from ai_lessons.git.sync import Trees
 
 TRAILER: Final = "Undoes"
-LOOKED_AT: Final = 10_000  # The most commits, newest first, that are searched for jobs
+# The most commits, newest first, that are searched for jobs
+LOOKED_AT: Final = 10_000
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
@@ -44,7 +53,8 @@ def _reverted(
 ) -> tuple[list[Undone], list[Change], str]:
     """The last jobs, newest first, the changes that undo them, and what the job before them was.
 
-    The changes are merges of the reverse of each job into the current tree. `of_people` gets those of no agent.
+    The changes are merges of the reverse of each job into the current tree. `of_people` gets those
+    of no agent.
 
     Raises as `undo`.
     """
@@ -64,15 +74,30 @@ def _reverted(
             before_them = subject
             break
         if not choices:
-            parent = draft.tree_of(commit.parents[0]) if commit.parents else draft.edit(None, {})
-            reverse = {p: was for p, (_, was) in changed(store.worktree, after, parent).items()}
-        reverse = {p: was for p, was in reverse.items() if p.startswith(prefix) and not p.startswith(events)}
-        paths = [os.fsdecode(path.removeprefix(prefix)) for path in reverse]
-        if paths and all(map(is_rule, paths)):  # the proposal that a decision brought in
+            if commit.parents:
+                parent = draft.tree_of(commit.parents[0])
+            else:
+                parent = draft.edit(None, {})
+            reverse = {}
+            for p, (_, was) in changed(store.worktree, after, parent).items():
+                reverse[p] = was
+        reverse = {
+            p: was
+            for p, was in reverse.items()
+            if p.startswith(prefix) and not p.startswith(events)
+        }
+        paths = []
+        for path in reverse:
+            paths.append(os.fsdecode(path.removeprefix(prefix)))
+        if paths and all(map(is_rule, paths)):
+            # the proposal that a decision brought in
             decisions.append(subject)
             continue
         _refuse_decisions(subject, paths)
-        before, now = now, _merged(store, repo, draft, (after, now, draft.edit(after, reverse)), subject)
+        before, now = (
+            now,
+            _merged(store, repo, draft, (after, now, draft.edit(after, reverse)), subject),
+        )
         if now != before:
             jobs.append(Undone(commit.id, subject, tuple(paths), None))
             of_people += [] if made_by_agent(commit.info.message) else [subject]
@@ -95,7 +120,10 @@ def _refuse_decisions(subject: str, paths: Iterable[str]) -> None:
     for path in paths:
         if is_rule(path) or (is_watched(path) and path != CONFIG_PATH):
             raise Refused(
-                f"“{subject}” changed {path}, and what decides about rules is not changed by an undo",
+                (
+                    f"“{subject}” changed {path}, and what decides about rules is not changed "
+                    "by an undo"
+                ),
                 hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
             )
 
@@ -107,19 +135,28 @@ def _other_sides(
     after, not_taken, names = draft.tree_of(merge.id), dict[bytes, TreeEntry | None](), list[str]()
     for take, parent in (("ours", merge.parents[1]), ("theirs", merge.parents[0])):
         for path, pair in changed(store.worktree, after, draft.tree_of(parent)).items():
-            blobs = [side[1].decode() if side else None for side in (pair if take == "ours" else pair[::-1])]
+            blobs = [
+                side[1].decode() if side else None
+                for side in (pair if take == "ours" else pair[::-1])
+            ]
             if choices.get(git_sync.choice_key(blobs[0], blobs[1], os.fsdecode(path))) == take:
                 not_taken[path] = pair[1]
                 names.append(f"{'mine' if take == 'ours' else take} for {os.fsdecode(path)}")
     return f"Settle a conflict: {', '.join(names)}", not_taken
 
 
-def _jobs(store: Store, head: str, decisions: list[str], settled: Mapping[str, object]) -> Iterator[RawCommit]:
-    """Commits that were made here and can be undone, newest first; subjects of decisions go to `decisions`.
+def _jobs(
+    store: Store, head: str, decisions: list[str], settled: Mapping[str, object]
+) -> Iterator[RawCommit]:
+    """Commits that were made here and can be undone, newest first.
+
+    Subjects of decisions go to `decisions`.
 
     Of merges these are those that are `settled`: a person chose between two versions for them.
     """
-    journalled = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
+    journalled = {
+        commit for record in store.journal.records() for commit in record.jobs.values() if commit
+    }
     email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     newest = commits(store.worktree, [head], newest=LOOKED_AT)
@@ -143,13 +180,26 @@ def _jobs(store: Store, head: str, decisions: list[str], settled: Mapping[str, o
 
 
 def _made_here(store: Store, parents: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """The commits that were made in this clone, by git's reflog: others came with a sync, maybe of the same person."""
-    done = plumbing.run(store.worktree, "log", "-g", "--format=%H %gs", f"--max-count={LOOKED_AT}", "HEAD")
-    rows = [row.partition(" ")[::2] for row in done.text.splitlines()]  # where HEAD was, the newest first, and why
+    """The commits that were made in this clone, by git's reflog.
+
+    Others came with a sync, maybe of the same person.
+    """
+    done = plumbing.run(
+        store.worktree, "log", "-g", "--format=%H %gs", f"--max-count={LOOKED_AT}", "HEAD"
+    )
+    # where HEAD was, the newest first, and why
+    rows = []
+    for row in done.text.splitlines():
+        rows.append(row.partition(" ")[::2])
     here: set[str] = set()
     for (commit, why), (before, _) in pairwise([*rows, ("", "")]):
         tip = commit
-        while (why.startswith("commit") or "(pick)" in why) and tip != before and tip in parents and tip not in here:
+        while (
+            (why.startswith("commit") or "(pick)" in why)
+            and tip != before
+            and tip in parents
+            and tip not in here
+        ):
             here.add(tip)
             tip = next(iter(parents[tip]), "")
     return here
@@ -160,16 +210,23 @@ def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]
     prefix = os.fsencode(store.prefix)
     differences = changed(store.worktree, head, tree)
     versions = {os.fsdecode(path.removeprefix(prefix)): pair for path, pair in differences.items()}
-    changed_paths = {path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, ".")}
+    changed_paths = {
+        path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, ".")
+    }
     edited = sorted(changed_paths & versions.keys())
     if edited:
         raise UnsavedEdits(
-            f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
+            f"{', '.join(edited[:3])} has edits that are in no commit",
+            hint="commit them first: git commit",
         )
     changes = []
     for path, (_, new) in versions.items():
-        data = text_of(store.worktree, repo, path, new[1].decode()) if new else None
-        expect = blob_id(store.read(path)) if store.exists(path) else None
+        data = None
+        if new:
+            data = text_of(store.worktree, repo, path, new[1].decode())
+        expect = None
+        if store.exists(path):
+            expect = blob_id(store.read(path))
         changes.append(Change(path, data, new[0] == EXECUTABLE if new else None, expect))
     return changes
 
@@ -191,9 +248,12 @@ class Conflicts(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    """One conflict decided. `commit` is the merge, None while others are undecided: `left`, what they are called.
+    """One conflict decided.
 
-    `shared`: the sync that stopped at the conflict, ended; None if it did not get through, and `notes` say why.
+    `commit` is the merge, None while others are undecided: `left`, what they are called.
+
+    `shared`: the sync that stopped at the conflict, ended; None if it did not get through, and
+    `notes` say why.
     """
 
     id: str
@@ -206,7 +266,10 @@ class Resolved(NamedTuple):
 
 
 class Undone(NamedTuple):
-    """A job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
+    """A job taken back.
+
+    The commit that was, its subject, the files, and the new commit (None while it waits).
+    """
 
     undone: str
     subject: str
@@ -216,13 +279,19 @@ class Undone(NamedTuple):
 
 
 @plumbing.once()
-def sync(library: Library, remote: str | None = None, *, ask: bool = False, take: str = "") -> Synced:
-    """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
+def sync(
+    library: Library, remote: str | None = None, *, ask: bool = False, take: str = ""
+) -> Synced:
+    """Fetch, merge and push the checked-out branch, and send proposals.
 
-    `ask`: a person is at the terminal to type a password. `take`: `theirs`, where the remote's branch was rewritten.
-    Raises NotFound: no such remote. Conflict: no branch is checked out, a git command is half done, the remote's branch
-    was rewritten or deleted, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way.
-    Refused: the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
+    What waits is committed first.
+
+    `ask`: a person is at the terminal to type a password. `take`: `theirs`, where the remote's
+    branch was rewritten. Raises NotFound: no such remote. Conflict: no branch is checked out, a git
+    command is half done, the remote's branch was rewritten or deleted, or others were faster too
+    often. UnsavedEdits: an edit that is in no commit is in the way.
+    Refused: the remote does not take pushes, or the histories have nothing in common. Unreachable:
+    no answer.
     """
     repo = library.primary
     repo.refuse_other_formats()
@@ -246,9 +315,13 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False, take
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
     try:
         with open_proposals(repo) as at:
-            return {proposal.name: proposal.commit for proposal in at.local()}
+            proposals: dict[str, str] = {}
+            for proposal in at.local():
+                proposals[proposal.name] = proposal.commit
+            return proposals
     except NotFound:
-        return {}  # no approval branch yet, so nothing is proposed
+        # no approval branch yet, so nothing is proposed
+        return {}
 
 
 def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
@@ -256,10 +329,15 @@ def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
 
     Raises Conflict: they have no merge. Those of `files.read`; StorageFailed: it cannot be written.
     """
-    texts = [files.read(file)[0] for file in (base, ours, theirs)]
+    texts = []
+    for file in (base, ours, theirs):
+        texts.append(files.read(file)[0])
     merged = merge.merge_file(path, texts[0] or None, texts[1], texts[2])
     if merged.data is None:
-        raise Conflict(f"{path}: both sides changed {', '.join(merged.conflicts)}", hint="git status tells what to do")
+        raise Conflict(
+            f"{path}: both sides changed {', '.join(merged.conflicts)}",
+            hint="git status tells what to do",
+        )
     with translated(str(ours), writing=True):
         ours.write_bytes(merged.data)
 
@@ -278,9 +356,9 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
 def resolve(library: Library, ref: str, take: str, *, remote: str | None = None) -> Resolved:
     """Choose whose becomes one file in conflict: `ours` or `theirs`.
 
-    With the last of them decided the merge is made, and the sync that stopped there goes on to its end.
-    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. Refused: an agent would
-    choose between two versions of a rule.
+    With the last of them decided the merge is made, and the sync that stopped there goes on to its
+    end. Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here.
+    Refused: an agent would choose between two versions of a rule.
     """
     repo = library.primary
     repo.refuse_other_formats()
@@ -288,19 +366,26 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     entry = _find(repo, git_sync.torn_now(repo.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
         raise UsageError(
-            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take mine"
+            f"{entry.path} cannot be both a file and a folder",
+            hint="rename yours and commit it, or --take mine",
         )
     if merge.RULE in entry.reasons:
         refuse_agents(repo, "choose between two versions of")
     brought = git_sync.decide(repo.store, here, entry.path, take)
-    left = [conflict.id for conflict in git_sync.torn_now(repo.store, here)] if brought.torn else []
+    if brought.torn:
+        left = [conflict.id for conflict in git_sync.torn_now(repo.store, here)]
+    else:
+        left = []
     repo.current()
-    settled = Resolved(entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head)
+    settled = Resolved(
+        entry.id, entry.path, take, tuple(left), None if brought.torn else brought.head
+    )
     if settled.commit is None:
         return settled
     try:
         shared = sync(library, remote)
-    except AiLessonsError as error:  # the decision holds, whatever the remote says
+    except AiLessonsError as error:
+        # the decision holds, whatever the remote says
         return settled._replace(notes=(f"not shared yet: {error.message}; again: ai-lessons sync",))
     return settled._replace(shared=shared, notes=shared.notes)
 
@@ -311,14 +396,17 @@ def _find(repo: RepositorySession, torn: Sequence[EntryConflict], ref: str) -> E
         if {entry.id, entry.path} & names or entry.id.casefold() == ref.strip().casefold():
             return entry
     ids = [entry.id for entry in torn]
-    raise NotFound("conflict", ref, suggestions=ids[:5], hint="" if ids else "see: ai-lessons admin conflicts")
+    raise NotFound(
+        "conflict", ref, suggestions=ids[:5], hint="" if ids else "see: ai-lessons admin conflicts"
+    )
 
 
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     """Take back the last `count` jobs of ours by one commit: all or none.
 
-    Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
-    no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits:
+    a file has edits in no commit. Refused: the last thing was a decision about a rule, or changed a
+    rule, or waits for its commit.
     """
     repo = library.primary
     repo.refuse_other_formats()
@@ -331,18 +419,38 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
         repo.options.refuse_agents(f"undo what a person did (“{of_people[0]}”)", command)
     if not jobs and decisions:
         hint = "what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID"
-        raise Refused(f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone", hint=hint)
+        raise Refused(
+            f"the last thing you did is a decision ({decisions[0]}), and decisions are not undone",
+            hint=hint,
+        )
     if len(jobs) < count:
-        left = f", only {len(jobs)} of the {count}" if jobs else ""
-        error = NotFound("job to undo", str(count), hint="only jobs that were made here can be taken back: git log")
+        if jobs:
+            left = f", only {len(jobs)} of the {count}"
+        else:
+            left = ""
+        error = NotFound(
+            "job to undo",
+            str(count),
+            hint="only jobs that were made here can be taken back: git log",
+        )
         error.message = f"there is no job to undo{left}"
         raise error
-    stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"] if decisions else []
-    stay += [f"the next undo takes back “{before_them}”"] if before_them else []
-    what = jobs[0].subject if count == 1 else f"{count} jobs"
+    if decisions:
+        stay = [f"“{decisions[0]}” stays: decisions about rules are not undone"]
+    else:
+        stay = []
+    if before_them:
+        stay += [f"the next undo takes back “{before_them}”"]
+    if count == 1:
+        what = jobs[0].subject
+    else:
+        what = f"{count} jobs"
     applied = repo.write(f"Undo: {what}", changes, [(TRAILER, job.undone) for job in jobs])
     repo.current()
-    return tuple(job._replace(commit=applied.commit, notes=(*stay, *applied.messages)) for job in jobs)
+    results = []
+    for job in jobs:
+        results.append(job._replace(commit=applied.commit, notes=(*stay, *applied.messages)))
+    return tuple(results)
 
 
 class Recovered(NamedTuple):
@@ -355,9 +463,12 @@ class Recovered(NamedTuple):
 
 
 def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = False) -> Recovered:
-    """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
+    """Bring back files that a git command took away before their commit.
 
-    Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like that is kept.
+    All, or those of these ids or paths.
+
+    Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like
+    that is kept.
     Conflict: another text is at its place now. StorageFailed: the disk said no.
     """
     from ai_lessons.app import health
@@ -368,9 +479,13 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     store, swept = repo.store, health.taken_away(repo)
     for ref in refs:
         if not any(_is_meant(ref, file) for _, every in swept for file in every):
-            raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
+            raise NotFound(
+                "kept file", ref, hint="see what is kept: ai-lessons admin recover --list"
+            )
     chosen = [
-        (job, every) for job, every in swept if not refs or any(_is_meant(r, file) for r in refs for file in every)
+        (job, every)
+        for job, every in swept
+        if not refs or any(_is_meant(r, file) for r in refs for file in every)
     ]
     if only_list:
         return Recovered(tuple(file for _, every in chosen for file in every))
@@ -386,7 +501,9 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
 
 
 def _is_meant(ref: str, file: KeptFile) -> bool:
-    return ref == file.path or (bool(file.id) and len(id_end(ref)) >= HANDLE_LENGTH and file.id.endswith(id_end(ref)))
+    return ref == file.path or (
+        bool(file.id) and len(id_end(ref)) >= HANDLE_LENGTH and file.id.endswith(id_end(ref))
+    )
 
 
 def save(
@@ -394,16 +511,19 @@ def save(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Commit every write that waits, and recorded events where they are shared.
 
-    `agreed`: edits of entries by hand are committed, too, once it says yes to their paths. Edited rules and what is
-    staged in part are left alone. The commits made, and notes on what still waits and why.
-    Raises InvalidEntry: an edit breaks the format or holds a secret. Refused: a no, or commits are the user's to make;
-    then no edit is committed.
+    `agreed`: edits of entries by hand are committed, too, once it says yes to their paths. Edited
+    rules and what is staged in part are left alone. The commits made, and notes on what still waits
+    and why. Raises InvalidEntry: an edit breaks the format or holds a secret. Refused: a no, or
+    commits are the user's to make; then no edit is committed.
     """
     repo = library.primary
     repo.refuse_other_formats()
     write_checks.refuse_waiting(repo)
     store = repo.store
-    edits = _commit_edits(library, agreed) if agreed else Applied()
+    if agreed:
+        edits = _commit_edits(library, agreed)
+    else:
+        edits = Applied()
     events, event_notes = repo.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
@@ -412,7 +532,9 @@ def save(
     notes += [f"not committed yet: {intent.subject}" for intent in left]
     notes += loose(store)
     if damaged:
-        notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
+        notes.append(
+            f"{len(damaged)} notes of writes cannot be read; their files are in place: git status"
+        )
     return (*edits.commits, *events, *saved.commits), tuple(notes)
 
 
@@ -424,13 +546,27 @@ def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> 
     if not repo.store.commits(repo.config.autocommit):
         raise Refused("commits are yours to make here", hint=f"git -C {repo.store.root} commit")
     paths = uncommitted(repo.store).entries
-    existing = [path for path in paths if repo.store.exists(path)]
-    problems = [problem for problem in validate(library, existing).problems if not problem.fixable] if existing else []
+    existing = []
+    for path in paths:
+        if repo.store.exists(path):
+            existing.append(path)
+    if existing:
+        problems = [
+            problem for problem in validate(library, existing).problems if not problem.fixable
+        ]
+    else:
+        problems = []
     if problems:
         raise InvalidEntry(problems, hint="no edit was committed")
     if not paths:
         return Applied(notes=("no entry was edited by hand",))
     if not agreed(paths):
         raise Refused("no edit was committed")
-    what = paths[0] if len(paths) == 1 else f"{len(paths)} files"
-    return repo.write(f"Save edits: {what}", [Change(path, AS_IT_IS if path in existing else None) for path in paths])
+    if len(paths) == 1:
+        what = paths[0]
+    else:
+        what = f"{len(paths)} files"
+    return repo.write(
+        f"Save edits: {what}",
+        [Change(path, AS_IT_IS if path in existing else None) for path in paths],
+    )

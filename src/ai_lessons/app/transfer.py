@@ -20,7 +20,16 @@ from ai_lessons.app.link_effects import superseded, weakest_origin
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import exporters, instruction_files
-from ai_lessons.connectors.exporters import ADDED, KNOWN, QUEUED, SKIPPED, Bundle, Item, beside, noting
+from ai_lessons.connectors.exporters import (
+    ADDED,
+    KNOWN,
+    QUEUED,
+    SKIPPED,
+    Bundle,
+    Item,
+    beside,
+    noting,
+)
 from ai_lessons.connectors.importers import LIMIT, read_source
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
 from ai_lessons.git import files as git_files
@@ -54,7 +63,8 @@ if TYPE_CHECKING:
     from ai_lessons.learning.statistics import Counted, UsageTally
 
 GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
-MOST = 20_000  # characters of all that is told, unless the caller says otherwise
+# characters of all that is told, unless the caller says otherwise
+MOST = 20_000
 _ONE_FILE = (".md", ".windsurfrules", ".cursorrules")
 """How a name ends that is one file, where a form could be a folder of rules, too."""
 
@@ -67,7 +77,10 @@ class ExportedFile(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """What was exported: `files`, else the `document`; how many entries of each kind, and what was `skipped`."""
+    """What was exported: `files`, else the `document`.
+
+    How many entries of each kind, and what was `skipped`.
+    """
 
     form: str
     files: tuple[ExportedFile, ...]
@@ -78,10 +91,15 @@ class Exported(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The document itself where no file was written; else the number of entries under the folder of each kind."""
+        """The document itself where no file was written.
+
+        Else the number of entries under the folder of each kind.
+        """
         if self.document is not None:
             return self.document
-        counts = {kind.folder: self.entries.get(kind, 0) for kind in Kind}
+        counts = {}
+        for kind in Kind:
+            counts[kind.folder] = self.entries.get(kind, 0)
         data = {"form": self.form, "files": self.files, **counts, "events": self.events}
         return data | {"skipped": self.skipped, "notes": self.notes}
 
@@ -96,32 +114,46 @@ def export_file(
     most: int = MOST,
     replace: bool = False,
 ) -> Exported:
-    """Write `groove`, one JSON document (None: hand it back), or rules in force and firm lessons in another form.
+    """Write `groove`, one JSON document (None.
 
-    Of those the entries of a project and the global ones whose path or title a glob names, up to `most` characters,
-    the most specific and best proven first. Raises UsageError: what is given does not go together. StorageFailed: the
-    place cannot be written, or is no plain file or folder. Refused: a file is there that was not written here (unless
-    `replace`), or a link leads out.
+    Hand it back), or rules in force and firm lessons in another form.
+
+    Of those the entries of a project and the global ones whose path or title a glob names, up to
+    `most` characters, the most specific and best proven first. Raises UsageError: what is given
+    does not go together. StorageFailed: the place cannot be written, or is no plain file or folder.
+    Refused: a file is there that was not written here (unless `replace`), or a link leads out.
     """
     file = file and git_files.typed(file, library.options.cwd)
     if form == GROOVE:
         if globs:
-            raise UsageError("groove is everything of a project", hint="leave the globs out, or name a form with --to")
+            raise UsageError(
+                "groove is everything of a project",
+                hint="leave the globs out, or name a form with --to",
+            )
         with library.alone() as lone:
             return _export_all(lone.primary, library.reading, file, project, replace=replace)
     if file is None:
-        raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
+        raise UsageError(
+            f"{form} is written into files of yours", hint="name the file or folder in place of -"
+        )
     with library.alone() as lone:
         entries, left_out = _chosen(lone.primary, project, globs, most)
         notes = tuple(lone.primary.notes())
     with translated(str(file), writing=True):
         entries, repeated = _without_said(entries, _texts_of_people(file, form))
-        if form == AGENTS or (form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)):
+        if form == AGENTS or (
+            form != SKILLS and not file.is_dir() and file.name.endswith(_ONE_FILE)
+        ):
             job, text = ("install", exporters.whole(entries)) if entries else ("uninstall", "")
-            done = [(str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))]
+            done = [
+                (str(file), hooks.change_marked_part(file, job, text, hooks.marks(exporters.NAME)))
+            ]
         else:
             done = _folder(file, form, entries, replace=replace)
-    counts, skipped = Counter(entry.kind for _, entry in entries), tuple(starmap(Skipped, [*left_out, *repeated]))
+    counts, skipped = (
+        Counter(entry.kind for _, entry in entries),
+        tuple(starmap(Skipped, [*left_out, *repeated])),
+    )
     return Exported(form, tuple(starmap(ExportedFile, done)), counts, skipped=skipped, notes=notes)
 
 
@@ -130,12 +162,24 @@ _BESIDE = ("*", ".*/*.md", ".*/rules/**/*.md*", ".*/instructions/**/*.md", ".*/t
 
 
 def _texts_of_people(place: Path, form: str) -> dict[str, str]:
-    """What people wrote there, a file or the Markdown in a folder, and beside it for the same tool; by name."""
-    files = sorted(place.glob("**/*.md*")) if place.is_dir() else [place]
+    """What people wrote there, a file or the Markdown in a folder, and beside it for the same tool.
+
+    By name.
+    """
+    if place.is_dir():
+        files = sorted(place.glob("**/*.md*"))
+    else:
+        files = [place]
     host = (instruction_files.host_of(place.as_posix()) or (form.removesuffix("-rules"), ""))[0]
-    root = next((path.parent for path in (place, *place.parents) if path.name in _OF_HOSTS), place.parent)
+    root = next(
+        (path.parent for path in (place, *place.parents) if path.name in _OF_HOSTS), place.parent
+    )
     beside = (path for pattern in _BESIDE for path in sorted(root.glob(pattern)))
-    files += [path for path in beside if (instruction_files.host_of(path.as_posix()) or ("", ""))[0] == host]
+    files += [
+        path
+        for path in beside
+        if (instruction_files.host_of(path.as_posix()) or ("", ""))[0] == host
+    ]
     texts = {}
     for file in dict.fromkeys(files):
         if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT:
@@ -148,9 +192,19 @@ def _texts_of_people(place: Path, form: str) -> dict[str, str]:
 def _without_said(
     entries: Sequence[ExportedEntry], texts: Mapping[str, str]
 ) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
-    """The entries that none of these texts has: what was taken in from a file is not written beside itself."""
-    says = {x.id: next((name for name in texts if instruction_files.stands_in(x, texts[name])), "") for _, x in entries}
-    left_out = [(entry.path, f"{says[entry.id]} says it already") for _, entry in entries if says[entry.id]]
+    """The entries that none of these texts has.
+
+    What was taken in from a file is not written beside itself.
+    """
+    says = {}
+    for _, x in entries:
+        says[x.id] = next(
+            (name for name in texts if instruction_files.stands_in(x, texts[name])), ""
+        )
+    left_out = []
+    for _, entry in entries:
+        if says[entry.id]:
+            left_out.append((entry.path, f"{says[entry.id]} says it already"))
     return [pair for pair in entries if not says[pair[1].id]], left_out
 
 
@@ -158,7 +212,9 @@ def _without_said(
 
 SITE, OKF, SITE_FILES = "site", "okf", ".ai-lessons-site"
 """The forms, and the file that names the files of ours in their folder."""
-_ENTRY_PAGE = expression(r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)")
+_ENTRY_PAGE = expression(
+    r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)"
+)
 REPLACE = "give --replace"
 
 
@@ -171,10 +227,12 @@ def export_site(
     form: str = SITE,
     replace: bool = False,
 ) -> Exported:
-    """Write what stands as files that `draw` makes (names and contents); those of the last time that are left over go.
+    """Write what stands as files that `draw` makes (names and contents).
 
-    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or other files are in
-    the place of ours (unless `replace`); a link is in the way. StorageFailed.
+    Those of the last time that are left over go.
+
+    Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or
+    other files are in the place of ours (unless `replace`); a link is in the way. StorageFailed.
     """
     folder = git_files.typed(folder, library.options.cwd)
     before = _names_of_last_time(folder, replace=replace)
@@ -185,7 +243,9 @@ def export_site(
     with Staging(folder, durable=False) as staging:
         for name, data in draw(shown):
             if not replace and name not in before and status_of(folder, name):
-                raise Refused(f"{folder / name} is not ours", hint=f"name another folder, or {REPLACE}")
+                raise Refused(
+                    f"{folder / name} is not ours", hint=f"name another folder, or {REPLACE}"
+                )
             staging.add(name, data)
             done.append(name)
         staging.add(SITE_FILES, "\n".join(done).encode())
@@ -212,38 +272,55 @@ def _pages(library: Library, project: str | None) -> tuple[list[Shown], list[tup
 
 
 def _names_of_last_time(folder: Path, *, replace: bool) -> set[str]:
-    """The files that the last export wrote into a folder, which is made. Raises Refused: others are there."""
+    """The files that the last export wrote into a folder, which is made.
+
+    Raises Refused: others are there.
+    """
     with translated(str(folder), writing=True):
         folder.mkdir(parents=True, exist_ok=True)
         names: set[str] = set()
         with suppress(NotFound):
             names |= {*read_file(folder, SITE_FILES)[0].decode("utf-8", "replace").splitlines()}
         if any(folder.iterdir()) and not names and not replace:
-            raise Refused(f"{folder} has files that are not ours", hint=f"name a new or an empty folder, or {REPLACE}")
+            raise Refused(
+                f"{folder} has files that are not ours",
+                hint=f"name a new or an empty folder, or {REPLACE}",
+            )
     return names
 
 
 def bundle(pages: Sequence[Shown]) -> Iterable[tuple[str, bytes]]:
-    """The files of a bundle of the Open Knowledge Format 0.2: a concept for each entry, and an index of them.
+    """The files of a bundle of the Open Knowledge Format 0.2.
+
+    A concept for each entry, and an index of them.
 
     An entry keeps its own keys; who approved a rule, and when, is who verified it.
     """
     listed: dict[Kind, list[str]] = {kind: [] for kind in Kind}
     for page in pages:
         entry, approval = page.entry, page.approval
-        described = one_line(str(page.frontmatter.get("description") or "") or entry.rationale or entry.pattern)
+        described = one_line(
+            str(page.frontmatter.get("description") or "") or entry.rationale or entry.pattern
+        )
         keys: dict[str, Any] = {"type": entry.kind.value.capitalize(), "title": entry.title}
-        keys |= {"project": entry.project} if entry.project != GLOBAL_PROJECT else {}
-        keys |= {"description": described} if described else {}
-        keys |= {"status": "stable"} if "status" in page.frontmatter else {}
-        keys |= {"stale_after": f"{entry.review_by}T00:00:00Z"} if entry.review_by else {}
+        if entry.project != GLOBAL_PROJECT:
+            keys |= {"project": entry.project}
+        if described:
+            keys |= {"description": described}
+        if "status" in page.frontmatter:
+            keys |= {"status": "stable"}
+        if entry.review_by:
+            keys |= {"stale_after": f"{entry.review_by}T00:00:00Z"}
         if approval:
             address = approval.approved_by.rpartition("<")[2].rstrip(">")
             keys["verified"] = [{"by": f"human:{address}", "at": approval.approved_at}]
         if entry.kind is Kind.SCRIPT:
             computed = f"{page.body}\n\n# Computation\n\n~~~~\n{page.code}\n~~~~\n"
             # elsewhere it is a doc: nothing that is imported is run
-            stated = {key: value for key, value in page.frontmatter.items() if key not in {"id", "kind", "path"}}
+            stated = {}
+            for key, value in page.frontmatter.items():
+                if key not in {"id", "kind", "path"}:
+                    stated[key] = value
             text = markdown.edit(computed, stated | keys)
         else:
             text = markdown.edit(page.raw, keys)
@@ -251,14 +328,20 @@ def bundle(pages: Sequence[Shown]) -> Iterable[tuple[str, bytes]]:
         title = re.sub(r"([\[\]\\])", r"\\\1", one_line(entry.title))
         listed[entry.kind].append(f"* [{title}]({name})" + (f" - {described}" if described else ""))
         yield name, text.encode()
-    parts = [f"# {kind.folder.capitalize()}\n\n" + "\n".join(rows) for kind, rows in listed.items() if rows]
+    parts = []
+    for kind, rows in listed.items():
+        if rows:
+            parts.append(f"# {kind.folder.capitalize()}\n\n" + "\n".join(rows))
     yield "index.md", "\n\n".join(['---\nokf_version: "0.2"\n---', *parts, ""]).encode()
 
 
 # --- rules in force and firm lessons, for the agents of other tools ---
 
 MOST_OF_SKILLS, MOST_FILES = 10_000_000, 512
-"""Characters of all skills that are served, and files of one: what every host takes has 16 MiB and so many files."""
+"""Characters of all skills that are served, and files of one.
+
+What every host takes has 16 MiB and so many files.
+"""
 
 
 def _chosen(
@@ -271,14 +354,28 @@ def _chosen(
         for summary in repo.current().select(Filter(kinds=kinds, status=None))
         if (summary.kind is Kind.RULE or _is_for_all(summary))
         and (project is None or summary.project in {project, GLOBAL_PROJECT})
-        and (not globs or any(fnmatchcase(name, glob) for glob in globs for name in (summary.path, summary.title)))
+        and (
+            not globs
+            or any(
+                fnmatchcase(name, glob) for glob in globs for name in (summary.path, summary.title)
+            )
+        )
     ]
     usages = repo.usages.several([summary for summary in summaries if summary.kind is Kind.LESSON])
 
     def worth(summary: EntrySummary) -> tuple[bool, bool, bool, float, str]:
-        proven = usages[summary.id].confidence if summary.id in usages else 1.0
+        if summary.id in usages:
+            proven = usages[summary.id].confidence
+        else:
+            proven = 1.0
         everywhere = summary.project == GLOBAL_PROJECT
-        return summary.kind is not Kind.RULE, everywhere, not summary.applies_to, -proven, summary.id
+        return (
+            summary.kind is not Kind.RULE,
+            everywhere,
+            not summary.applies_to,
+            -proven,
+            summary.id,
+        )
 
     summaries.sort(key=worth)
     repo.expect([summary.id for summary in summaries])
@@ -286,17 +383,28 @@ def _chosen(
     for summary in summaries:
         try:
             entry = repo.load(summary.id)[0]
-        except NotFound as error:  # removed meanwhile, or the text in force is missing in git
+        except NotFound as error:
+            # removed meanwhile, or the text in force is missing in git
             left_out.append((summary.path, error.message))
             continue
         size = len(exporters.section(summary.handle, entry, 3)) + 2
         if size > room:
-            left_out.append((summary.path, f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)"))
+            left_out.append(
+                (
+                    summary.path,
+                    f"{size:,} characters, and {room:,} of {most:,} are left (--max-chars)",
+                )
+            )
             continue
         room -= size
         chosen.append((summary.handle, entry))
     chosen.sort(
-        key=lambda pair: (pair[1].project != GLOBAL_PROJECT, pair[1].project, pair[1].title.casefold(), pair[1].id)
+        key=lambda pair: (
+            pair[1].project != GLOBAL_PROJECT,
+            pair[1].project,
+            pair[1].title.casefold(),
+            pair[1].id,
+        )
     )
     return chosen, left_out
 
@@ -312,14 +420,18 @@ def _skills(repo: RepositorySession) -> dict[str, dict[str, bytes]]:
     projects = dict.fromkeys(entry.project for _, entry in entries)
     made: dict[str, dict[str, bytes]] = {}
     for project in projects:
-        group = [pair for pair in entries if pair[1].project == project]
+        group = []
+        for pair in entries:
+            if pair[1].project == project:
+                group.append(pair)
         path, text = exporters.skill(project, group, projects)
         name, file = path.split("/")
         made[name] = {file: text.encode()}
         # hosts take no more than 512 files of a skill
         for label, rule in [pair for pair in group if pair[1].kind is Kind.RULE][: MOST_FILES - 1]:
             data, _ = repo.files_of(repo.catalog.locate(rule.id))
-            # The file has to hold the bytes that were approved. A resource is text: other bytes cannot be served.
+            # The file has to hold the bytes that were approved. A resource is text: other bytes
+            # cannot be served.
             with suppress(UnicodeDecodeError):
                 made[name] |= {f"rules/{label}.md": data.decode().encode()}
     return made
@@ -333,25 +445,42 @@ def _is_for_all(lesson: EntrySummary) -> bool:
     return lesson.status != Status.WRONG and is_firm(lesson) and not _is_personal(lesson)
 
 
-def _folder(folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool) -> list[tuple[str, str]]:
-    """Write a file for each entry, or a skill for each project; remove files of ours for what is no longer in force."""
+def _folder(
+    folder: Path, form: str, entries: Sequence[ExportedEntry], *, replace: bool
+) -> list[tuple[str, str]]:
+    """Write a file for each entry, or a skill for each project.
+
+    Remove files of ours for what is no longer in force.
+    """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise StorageFailed(f"{folder} is no folder", hint="name a folder such as .claude/rules")
     if form == SKILLS:
         projects = dict.fromkeys(entry.project for _, entry in entries)
-        groups = {name: [pair for pair in entries if pair[1].project == name] for name in projects}
+        groups = {}
+        for name in projects:
+            groups[name] = [pair for pair in entries if pair[1].project == name]
         texts = dict(exporters.skill(name, group, projects) for name, group in groups.items())
         pattern = f"{exporters.PREFIX}*/SKILL.md"
     else:
-        texts = {exporters.file_name(form, x): exporters.rule_file(form, handle, x) for handle, x in entries}
+        texts = {}
+        for handle, x in entries:
+            texts[exporters.file_name(form, x)] = exporters.rule_file(form, handle, x)
         pattern = exporters.file_pattern(form)
-    present = {path.relative_to(folder).as_posix() for path in git_files.matches(folder, pattern.split("/"))}
+    present = set()
+    for path in git_files.matches(folder, pattern.split("/")):
+        present.add(path.relative_to(folder).as_posix())
     names = [*texts, *sorted(present - texts.keys())]
-    return [(str(folder / name), _file(folder, name, texts.get(name), replace=replace)) for name in names]
+    return [
+        (str(folder / name), _file(folder, name, texts.get(name), replace=replace))
+        for name in names
+    ]
 
 
 def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
-    """One file as it shall be (None: gone); what was done. One that is not ours as a whole is left alone."""
+    """One file as it shall be (None: gone); what was done.
+
+    One that is not ours as a whole is left alone.
+    """
     try:
         old = read_file(folder, name)[0]
     except NotFound:
@@ -367,26 +496,48 @@ def _file(folder: Path, name: str, text: str | None, *, replace: bool) -> str:
         return "already there"
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder, name, text.encode(), durable=False)
-    return "written" if old is None else "brought up to date"
+    if old is None:
+        return "written"
+    return "brought up to date"
 
 
 # --- everything ---
 
 
 def _export_all(
-    repo: RepositorySession, reading: Reading, file: Path | None, project: str | None, *, replace: bool
+    repo: RepositorySession,
+    reading: Reading,
+    file: Path | None,
+    project: str | None,
+    *,
+    replace: bool,
 ) -> Exported:
     entries, skipped = _entries(repo, reading, project)
-    lessons = [(entry, item) for entry, item in entries if entry.kind is Kind.LESSON]
+    lessons = []
+    for entry, item in entries:
+        if entry.kind is Kind.LESSON:
+            lessons.append((entry, item))
     summaries = list(repo.catalog.many([entry.id for entry, _ in lessons]).values())
-    usages, counted = repo.usages.several(summaries, as_claimed=True), counted_elsewhere.of_entries(repo.usages)
+    usages, counted = (
+        repo.usages.several(summaries, as_claimed=True),
+        counted_elsewhere.of_entries(repo.usages),
+    )
     document = {
         "version": exporters.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
-        "learnings": [_learning(entry, item, usages[entry.id], counted.get(entry.id)) for entry, item in lessons],
+        "learnings": [
+            _learning(entry, item, usages[entry.id], counted.get(entry.id))
+            for entry, item in lessons
+        ],
         "params": counted_elsewhere.parameter_rows(repo.usages, repo.usages.parameters().values()),
-        "relations": exporters.relations([entry for entry, _ in entries], [entry.id for entry, _ in lessons]),
-        "files": [{"kind": e.kind.value, **exporters.kept(item)} for e, item in entries if e.kind is not Kind.LESSON],
+        "relations": exporters.relations(
+            [entry for entry, _ in entries], [entry.id for entry, _ in lessons]
+        ),
+        "files": [
+            {"kind": e.kind.value, **exporters.kept(item)}
+            for e, item in entries
+            if e.kind is not Kind.LESSON
+        ],
         "events": (events := repo.usages.all_events({entry.id for entry, _ in entries})),
     }
     done: tuple[ExportedFile, ...] = ()
@@ -405,15 +556,20 @@ def _export_all(
     )  # fmt: skip
 
 
-def _learning(entry: Entry, item: Item, usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
-    return exporters.learning(entry, item, usage.confidence, counted_elsewhere.usage_stats(usage, counted))
+def _learning(
+    entry: Entry, item: Item, usage: UsageTally, counted: Counted | None
+) -> dict[str, Any]:
+    return exporters.learning(
+        entry, item, usage.confidence, counted_elsewhere.usage_stats(usage, counted)
+    )
 
 
 def _is_export(file: Path) -> bool:
     """Whether a file is an export of ours, or nothing."""
     try:
         data = git_files.read(file, LIMIT)[0]
-    except InvalidEntry:  # it is larger than what we read
+    except InvalidEntry:
+        # it is larger than what we read
         return False
     return not data.strip() or exporters.is_ours(data)
 
@@ -423,9 +579,12 @@ def _entries(
 ) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
     """Every entry with its file by their ids, and those that cannot be read with the reason.
 
-    A lesson is no surer than the weakest of its origins in all that is read, where that one does not come along.
+    A lesson is no surer than the weakest of its origins in all that is read, where that one does
+    not come along.
     """
-    summaries = sorted(repo.current().select(Filter(project=project, status=None)), key=lambda summary: summary.id)
+    summaries = sorted(
+        repo.current().select(Filter(project=project, status=None)), key=lambda summary: summary.id
+    )
     repo.expect([summary.id for summary in summaries])
     entries, skipped = [], list[tuple[str, str]]()
     ids = {summary.id for summary in summaries}
@@ -433,22 +592,31 @@ def _entries(
         with noting(summary.path, skipped):
             entry, text = repo.load(summary.id)
             place = repo.catalog.locate(summary.id)
-            if entry.kind is Kind.RULE:  # as it is in force
+            if entry.kind is Kind.RULE:
+                # as it is in force
                 file = Item("", entry.path, text.encode())
-            elif place.hash is None and place.side_path:  # the script itself lies elsewhere
+            elif place.hash is None and place.side_path:
+                # the script itself lies elsewhere
                 file = Item("", place.side_path, repo.store.read(place.side_path))
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
-            weakest = weakest_origin(reading, summary) if summary.kind is Kind.LESSON else None
+            weakest = None
+            if summary.kind is Kind.LESSON:
+                weakest = weakest_origin(reading, summary)
             if weakest and weakest.id not in ids:
-                file = file._replace(data=markdown.edit(text, weakened(entry.fields, weakest)).encode())
+                file = file._replace(
+                    data=markdown.edit(text, weakened(entry.fields, weakest)).encode()
+                )
             entries.append((entry, file))
     return entries, skipped
 
 
 class Seen(NamedTuple):
-    """A part of a source, and what became of it: one of `FATES`; `about`: its handle, its like or the reason."""
+    """A part of a source, and what became of it: one of `FATES`.
+
+    `about`: its handle, its like or the reason.
+    """
 
     where: str
     became: str
@@ -468,9 +636,9 @@ class OldFile(NamedTuple):
 class Ported(NamedTuple):
     """What an import of another tool's file did, or would do (`dry_run`).
 
-    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals; `batch` names
-    several of them together; `seen` says of each part, or file that holds none, what became of it. `old_files` are the
-    files of instructions that rules came from.
+    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as
+    proposals; `batch` names several of them together; `seen` says of each part, or file that holds
+    none, what became of it. `old_files` are the files of instructions that rules came from.
     """
 
     written: tuple[Written, ...]
@@ -496,7 +664,10 @@ class Arrival(NamedTuple):
 
 
 def source_files(paths: Sequence[str], cwd: Path) -> list[Path]:
-    """The files and folders that paths and globs name, each once. Raises NotFound: one of them names nothing."""
+    """The files and folders that paths and globs name, each once.
+
+    Raises NotFound: one of them names nothing.
+    """
     return list(dict.fromkeys(place for path in paths for place in git_files.named(path, cwd)))
 
 
@@ -509,25 +680,40 @@ def import_files(
     split_up: bool = False,
     dry_run: bool = False,
 ) -> Ported:
-    """Take over what files or folders of another tool hold: entries in one commit, rules as proposals.
+    """Take over what files or folders of another tool hold.
 
-    `form` is one that `importers` reads; `split_up` makes a rule of each statement. What is here already stays as it
-    is; damaged parts are left out and named. Raises as `importers.read_source`; InvalidEntry also if all is damaged.
+    Entries in one commit, rules as proposals.
+
+    `form` is one that `importers` reads; `split_up` makes a rule of each statement. What is here
+    already stays as it is; damaged parts are left out and named. Raises as `importers.read_source`;
+    InvalidEntry also if all is damaged.
     """
     repo = library.primary
     repo.refuse_other_formats()
     reading = partial(repo.options.each, "reading")
-    bundle = read_source(files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo))
+    bundle = read_source(
+        files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo)
+    )
     name = first_of([file.name for file in files], 1)
     sorting = _sorted(repo, bundle, name)
-    arrived = {entry.id for _, entry in (*sorting.fresh, *sorting.rules)}
+    arrived = set()
+    for _, entry in (*sorting.fresh, *sorting.rules):
+        arrived.add(entry.id)
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     here = arrived | {entry.id for _, entry in sorting.known}
-    counted = counted_elsewhere.take(repo, repo.usages, bundle.counted, bundle.params, here, dry_run=dry_run)
+    counted = counted_elsewhere.take(
+        repo, repo.usages, bundle.counted, bundle.params, here, dry_run=dry_run
+    )
     done = _write(repo, sorting.fresh, name, dry_run=dry_run)
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
-    queued = _propose_rules(repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run)
+    queued = _propose_rules(
+        repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run
+    )
     seen = _seen(sorting, bundle, [*done.written, *queued])
+    if queued:
+        old_files = tuple(_old_files(bundle.stating, project, repo.options.cwd))
+    else:
+        old_files = ()
     return Ported(
         written=done.written,
         unchanged=sum(item.became == KNOWN for item in seen),
@@ -538,7 +724,7 @@ def import_files(
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
         seen=seen,
-        old_files=tuple(_old_files(bundle.stating, project, repo.options.cwd)) if queued else (),
+        old_files=old_files,
         commit=done.commit,
         dry_run=dry_run,
         notes=(*bundle.notes, *counted, *notes, *done.notes),
@@ -546,13 +732,19 @@ def import_files(
 
 
 def _old_files(stating: Iterable[Path], project: str | None, cwd: Path) -> Iterable[OldFile]:
-    """The files that rules came from, with the commands that write them from here; paths as seen from `cwd`."""
+    """The files that rules came from, with the commands that write them from here.
+
+    Paths as seen from `cwd`.
+    """
     for path in stating:
         target = instruction_files.export_place(path.as_posix())
         if not target:
             continue
         file, place = (shlex.quote(_from(cwd, name)) for name in (path.as_posix(), target))
-        of_project = f" --project {shlex.quote(project)}" if project else ""
+        if project:
+            of_project = f" --project {shlex.quote(project)}"
+        else:
+            of_project = ""
         yield OldFile(str(path), f"rm {file} && ai-lessons admin export {place}{of_project}")
 
 
@@ -563,19 +755,28 @@ def _from(cwd: Path, path: str) -> str:
 
 def _here(repo: RepositorySession) -> set[str]:
     """The ids of all entries, and of those that are proposed."""
-    ids = {place.id for place in repo.current().locations()}
+    ids = set()
+    for place in repo.current().locations():
+        ids.add(place.id)
     if repo.rules.ref() is not None:
         with open_proposals(repo) as at:
             ids |= {proposal.entry for proposal in at.every.proposals}
     return ids
 
 
-def _seen(sorting: _Sorting, bundle: Bundle, reported: Sequence[Written | Suggested]) -> tuple[Seen, ...]:
+def _seen(
+    sorting: _Sorting, bundle: Bundle, reported: Sequence[Written | Suggested]
+) -> tuple[Seen, ...]:
     """Every part of the source once, in its order."""
     left_out, ids = {where for where, _ in sorting.skipped}, {report.id for report in reported}
-    rows = [Seen(*part) for part in bundle.left] + [Seen(where, SKIPPED, about) for where, about in sorting.skipped]
+    rows = [Seen(*part) for part in bundle.left] + [
+        Seen(where, SKIPPED, about) for where, about in sorting.skipped
+    ]
     for item, entry in (*sorting.fresh, *sorting.rules, *sorting.known):
-        fate = (QUEUED if entry.kind is Kind.RULE else ADDED) if entry.id in ids else KNOWN
+        if entry.id in ids:
+            fate = QUEUED if entry.kind is Kind.RULE else ADDED
+        else:
+            fate = KNOWN
         if fate != KNOWN or item.where not in left_out:
             rows.append(Seen(item.where, fate, handle(entry.kind, entry.id)))
     return tuple(sorted(rows))
@@ -585,7 +786,9 @@ def _seen(sorting: _Sorting, bundle: Bundle, reported: Sequence[Written | Sugges
 
 
 class _Sorting:
-    """Sorts the items of an import: new entries, rules to propose, entries that are known, and parts to skip.
+    """Sorts the items of an import.
+
+    New entries, rules to propose, entries that are known, and parts to skip.
 
     Rules never reach the working tree from here.
     """
@@ -604,11 +807,18 @@ class _Sorting:
         """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
         arrived = [*self.fresh, *self.rules]
         targets = {link.target for arrival in arrived for link in arrival.entry.links}
-        kinds = {summary.id: summary.kind for summary in self._repo.catalog.many(targets).values()}
+        kinds = {}
+        for summary in self._repo.catalog.many(targets).values():
+            kinds[summary.id] = summary.kind
         kinds |= {arrival.entry.id: arrival.entry.kind for arrival in arrived}
         for arrival in arrived:
-            links = [link for link in arrival.entry.links if link.target in kinds]
-            wrong = [wrong_kinds(link.relation, arrival.entry.kind, kinds[link.target]) for link in links]
+            links = []
+            for link in arrival.entry.links:
+                if link.target in kinds:
+                    links.append(link)
+            wrong = [
+                wrong_kinds(link.relation, arrival.entry.kind, kinds[link.target]) for link in links
+            ]
             if any(wrong):
                 (self.rules if arrival.entry.kind is Kind.RULE else self.fresh).remove(arrival)
                 self.skipped.append((arrival.item.where, next(filter(None, wrong))))
@@ -637,8 +847,13 @@ class _Sorting:
         return Arrival(moved, checked(moved.path, moved.data, moved.side))
 
     def _free(self, item: Item) -> bool:
-        paths = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
-        folded = {path.casefold() for path in paths}
+        if item.side is not None:
+            paths = {item.path, layout.side_of(item.path)}
+        else:
+            paths = {item.path}
+        folded = set()
+        for path in paths:
+            folded.add(path.casefold())
         if folded & self._taken or any(map(self._repo.store.exists, paths)):
             return False
         self._taken |= folded
@@ -647,12 +862,17 @@ class _Sorting:
 
 def _without_standing(item: Item) -> Item:
     """The item with what its author said of its standing kept apart, because it holds where it was said."""
-    text = item.data if item.side is None else item.side
+    if item.side is None:
+        text = item.data
+    else:
+        text = item.side
     changes = exporters.as_imported(read_entry(item.path, item.data, item.side).fields)
     if not changes:
         return item
     edited = markdown.edit(text.decode(), changes).encode()
-    return item._replace(data=edited) if item.side is None else item._replace(side=edited)
+    if item.side is None:
+        return item._replace(data=edited)
+    return item._replace(side=edited)
 
 
 def _sorted(repo: RepositorySession, bundle: Bundle, name: str) -> _Sorting:
@@ -662,7 +882,9 @@ def _sorted(repo: RepositorySession, bundle: Bundle, name: str) -> _Sorting:
         sorting.take(item)
     sorting.skip_wrong_links()
     if sorting.skipped and not bundle.items:
-        raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in sorting.skipped[:20]])
+        raise InvalidEntry(
+            [Problem(name, f"{where}: {reason}") for where, reason in sorting.skipped[:20]]
+        )
     return sorting
 
 
@@ -674,14 +896,20 @@ def _with_id(item: Item, entry: Entry) -> Arrival:
     return Arrival(item._replace(data=data), checked(item.path, data))
 
 
-def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool) -> Imported:
+def _write(
+    repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool
+) -> Imported:
     if dry_run:
-        would_be = (Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
+        would_be = (
+            Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None)
+            for item, e in fresh
+        )
         return Imported(tuple(would_be), 0, (), None)
-    planned = [
-        Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
-        for item, entry in fresh
-    ]
+    planned = []
+    for item, entry in fresh:
+        planned.append(
+            Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
+        )
     return repo.bring(planned, f"Import {len(fresh)} entries from {name}")
 
 
@@ -691,26 +919,42 @@ def _write(repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_
 def _propose_rules(
     repo: RepositorySession, sorting: _Sorting, origin: Sequence[tuple[str, str]], *, dry_run: bool
 ) -> list[Suggested]:
-    """Proposals for rules that are neither approved, proposed nor turned down; what failed is skipped, with why."""
+    """Proposals for rules that are neither approved, proposed nor turned down.
+
+    What failed is skipped, with why.
+    """
     if not sorting.rules:
         return []
-    # commits of the same second are listed by the names of their branches, which end in this part of the id
+    # commits of the same second are listed by the names of their branches, which end in this part
+    # of the id
     rules = sorted(sorting.rules, key=lambda arrival: arrival.entry.id[-HANDLE_LENGTH:])
     if repo.rules.ref() is None:
         if dry_run:
-            return [Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules]
+            results: list[Suggested] = []
+            for _, e in rules:
+                results.append(Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", ""))
+            return results
         reason = "there is no approval branch yet: commit something, then import again"
         sorting.skipped += [(arrival.item.where, reason) for arrival in rules]
         return []
     made: list[Suggested] = []
     with open_proposals(repo) as at:
-        rejected = {rejection.entry for rejection in at.rejections}
+        rejected = set()
+        for rejection in at.rejections:
+            rejected.add(rejection.entry)
         unknown = [
-            arrival for arrival in rules if arrival.entry.id not in rejected and not at.trunk.places(arrival.entry.id)
+            arrival
+            for arrival in rules
+            if arrival.entry.id not in rejected and not at.trunk.places(arrival.entry.id)
         ]
         new = [arrival for arrival in unknown if not at.about(arrival.entry.id)]
         for arrival in repo.options.each("proposing", new):
-            subject, files = f"Propose rule: {arrival.entry.title}", {arrival.item.path: arrival.item.data}
+            subject, files = (
+                f"Propose rule: {arrival.entry.title}",
+                {arrival.item.path: arrival.item.data},
+            )
             with noting(arrival.item.where, sorting.skipped):
-                made.append(make(at, arrival.entry, files, subject, trailers=origin, dry_run=dry_run))
+                made.append(
+                    make(at, arrival.entry, files, subject, trailers=origin, dry_run=dry_run)
+                )
     return made

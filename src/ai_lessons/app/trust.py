@@ -1,4 +1,7 @@
-"""What this user trusts: scripts that may run here, and files outside of a repository that are read for it."""
+"""What this user trusts.
+
+Scripts that may run here, and files outside of a repository that are read for it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ def fingerprint(data: bytes, interpreter: str = "") -> str:
 
 
 class Trust:
-    """A list of marks in a folder that no pull writes to. Safe with several processes: a line is added by one write."""
+    """A list of marks in a folder that no pull writes to.
+
+    Safe with several processes: a line is added by one write.
+    """
 
     def __init__(self, state_dir: Path, kind: str = "script") -> None:
         """Each `kind` of marks has a list of its own."""
@@ -36,12 +42,20 @@ class Trust:
         self.add_all([(path, fingerprint(data, interpreter))])
 
     def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
-        """Trust texts from now on: (path for people, mark) each. Raises StorageFailed: no place for it."""
+        """Trust texts from now on: (path for people, mark) each.
+
+        Raises StorageFailed: no place for it.
+        """
         trusted = self.marks()
-        new = {mark: path for path, mark in scripts if mark not in trusted}
+        new = {}
+        for path, mark in scripts:
+            if mark not in trusted:
+                new[mark] = path
         if not new:
             return
-        lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
+        lines = "".join(
+            json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items()
+        )
         with files.translated(str(self._file), writing=True):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             files.append_lines(self._file, lines.encode(), private=True)
@@ -53,12 +67,20 @@ class Trust:
     def marks(self) -> frozenset[str]:
         """All marks in the list. Raises StorageFailed: the list exists and cannot be read."""
         with files.translated(str(self._file)):
-            text = self._file.read_text(errors="replace") if self._file.exists() else ""
+            if self._file.exists():
+                text = self._file.read_text(errors="replace")
+            else:
+                text = ""
         marks = set()
         for line in text.split("\n"):
-            with suppress(ValueError, KeyError, TypeError):  # a damaged line trusts nothing
+            with suppress(ValueError, KeyError, TypeError):
+                # a damaged line trusts nothing
                 marks.add(json.loads(line)[self._kind])
-        return frozenset(mark for mark in marks if isinstance(mark, str))
+        results = []
+        for mark in marks:
+            if isinstance(mark, str):
+                results.append(mark)
+        return frozenset(results)
 
 
 def is_url(source: str) -> bool:
@@ -73,7 +95,9 @@ def known_sources(state_dir: Path) -> frozenset[str]:
 
 def remember_sources(state_dir: Path, sources: Sequence[tuple[str, str]]) -> None:
     """Let docs and scripts that were added here be read again from where they came, each as (id, path)."""
-    Trust(state_dir, SOURCE).add_all((source, source_mark(entry_id, source)) for entry_id, source in sources)
+    Trust(state_dir, SOURCE).add_all(
+        (source, source_mark(entry_id, source)) for entry_id, source in sources
+    )
 
 
 def source_mark(entry_id: str, source: str) -> str:
@@ -82,15 +106,20 @@ def source_mark(entry_id: str, source: str) -> str:
 
 
 def real(source: str) -> str:
-    """The file that a path leads to, without links; a page, and a path that no file can have, lead to themselves."""
-    return source if "\0" in source or is_url(source) else os.path.realpath(files.expanded(source))
+    """The file that a path leads to, without links.
+
+    A page, and a path that no file can have, lead to themselves.
+    """
+    if "\0" in source or is_url(source):
+        return source
+    return os.path.realpath(files.expanded(source))
 
 
 class CodeElsewhere:
     """The code of scripts that are kept where they are, for one look at all of them.
 
-    A pulled entry may name any file of this machine, and what is read of it is searched and shown: only a file that a
-    person of this clone added, or let be read, is.
+    A pulled entry may name any file of this machine, and what is read of it is searched and shown:
+    only a file that a person of this clone added, or let be read, is.
     """
 
     def __init__(self, state_dir: Path, clock: Callable[[], int]) -> None:
@@ -114,9 +143,12 @@ class CodeElsewhere:
         except (OSError, ValueError):
             return ""
         stamp = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
-        # A file that was written just now may be written again without another time: no stamp is equal to this one.
+        # A file that was written just now may be written again without another time: no stamp is
+        # equal to this one.
         now = self._clock()
-        return f"{stamp} {now}" if max(status.st_mtime_ns, status.st_ctime_ns) > now - _JUST_NOW else stamp
+        if max(status.st_mtime_ns, status.st_ctime_ns) > now - _JUST_NOW:
+            return f"{stamp} {now}"
+        return stamp
 
     def code(self, entry_id: str, path: str) -> bytes:
         """What the file holds now; nothing where it cannot, or may not, be read."""
@@ -126,4 +158,5 @@ class CodeElsewhere:
         return b""
 
 
-_JUST_NOW = 2_000_000_000  # Nanoseconds: file systems that keep whole seconds hide an edit for up to two
+# Nanoseconds: file systems that keep whole seconds hide an edit for up to two
+_JUST_NOW = 2_000_000_000

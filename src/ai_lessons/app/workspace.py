@@ -1,4 +1,7 @@
-"""The open workspace: the repository that is written to, those read with it, and any other by its name."""
+"""The open workspace.
+
+The repository that is written to, those read with it, and any other by its name.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
-from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused, StorageFailed
+from ai_lessons.errors import (
+    AiLessonsError,
+    AmbiguousName,
+    NoRepository,
+    NotFound,
+    Refused,
+    StorageFailed,
+)
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
@@ -53,16 +63,21 @@ def _identity(path: Path) -> tuple[int, ...] | None:
 class RepositorySession(OpenRepository):
     """An opened repository for jobs. For one thread at a time."""
 
-    def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
+    def __init__(
+        self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None
+    ) -> None:
         """Raises as `Store`. `embedders`: shared with other repositories."""
         super().__init__(root, options)
         self._shared_embedders = embedders
         self._refreshed: CatalogRefresh | None = None
-        self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
+        # Folders and names that the last walk could not read, with the reason
+        self.skipped: list[str] = []
         self._identities: tuple[tuple[int, ...] | None, ...] = ()
-        self.refreshed_at = float("-inf")  # on a clock that only goes forward
+        # on a clock that only goes forward
+        self.refreshed_at = float("-inf")
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
-        self.yields_to: Callable[[], Sequence[RepositorySession]] = tuple  # the tiers whose ids are not given to others
+        # the tiers whose ids are not given to others
+        self.yields_to: Callable[[], Sequence[RepositorySession]] = tuple
 
     def close(self) -> None:
         """Close everything that was opened."""
@@ -71,14 +86,21 @@ class RepositorySession(OpenRepository):
                 self.__dict__[name].close()
 
     def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
-        """The catalog, brought up to date with files and rules in force; `parsed`: bytes and entries of new files."""
+        """The catalog, brought up to date with files and rules in force.
+
+        `parsed`: bytes and entries of new files.
+        """
 
         def read(path: str, data: bytes, side: bytes | None) -> Entry:
             new = parsed.get(path)
-            return new[1] if new and new[0] == data and side is None else self.parse(path, data, side)
+            if new and new[0] == data and side is None:
+                return new[1]
+            return self.parse(path, data, side)
 
         with shared_files(self.store.worktree):
-            is_over = self.options.is_over if self.options.until else None
+            is_over = None
+            if self.options.until:
+                is_over = self.options.is_over
             self._refreshed = self.catalog.refresh(
                 self._scan,
                 self.store.read,
@@ -108,17 +130,35 @@ class RepositorySession(OpenRepository):
         return tuple(map(_identity, places))
 
     def notes(self) -> list[str]:
-        """What a reader should know about the last refresh, and settings that were asked for; one line each."""
-        notes = [self._refreshed.rebuilt] if self._refreshed and self._refreshed.rebuilt else []
+        """What a reader should know about the last refresh, and settings that were asked for.
+
+        One line each.
+        """
+        if self._refreshed and self._refreshed.rebuilt:
+            notes = [self._refreshed.rebuilt]
+        else:
+            notes = []
         left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self.skipped)
         if left_out:
-            files = "1 file is" if left_out == 1 else f"{left_out} files are"
+            if left_out == 1:
+                files = "1 file is"
+            else:
+                files = f"{left_out} files are"
             notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
         if as_text := self._refreshed.as_text if self._refreshed else 0:
-            pages = "1 page is" if as_text == 1 else f"{as_text} pages are"
-            notes.append(f"{pages} read as text, without a valid frontmatter: `ai-lessons admin validate` says why")
+            if as_text == 1:
+                pages = "1 page is"
+            else:
+                pages = f"{as_text} pages are"
+            notes.append(
+                f"{pages} read as text, without a valid frontmatter: `ai-lessons admin "
+                "validate` says why"
+            )
         if self._refreshed and self._refreshed.left:
-            notes.append(f"{self._refreshed.left} files that are new here are not read yet: the next look goes on")
+            notes.append(
+                f"{self._refreshed.left} files that are new here are not read yet: the "
+                "next look goes on"
+            )
         config_note = self.config_note()
         return [*notes, *([config_note] if config_note else []), *self.rules.notes]
 
@@ -130,7 +170,9 @@ class RepositorySession(OpenRepository):
     @cached_property
     def embedders(self) -> Embedders:
         """The embedding models."""
-        return self._shared_embedders() if self._shared_embedders else app.search_index.Embedders(self.options)
+        if self._shared_embedders:
+            return self._shared_embedders()
+        return app.search_index.Embedders(self.options)
 
     @property
     def every(self) -> tuple[RepositorySession, ...]:
@@ -168,45 +210,78 @@ class RepositorySession(OpenRepository):
         *,
         decided: bool = False,
     ) -> Applied:
-        """One job: the files are in place when this returns, committed or waiting. `decided`: the policies allowed it.
+        """One job: the files are in place when this returns, committed or waiting.
 
-        Raises Refused: a policy or `authorship.guard` forbids it; InvalidEntry: a secret; then nothing was written.
+        `decided`: the policies allowed it.
+
+        Raises Refused: a policy or `authorship.guard` forbids it; InvalidEntry: a secret; then
+        nothing was written.
         """
         if not decided:
             self.guard(changes)
         authorship.guard(self, changes)
-        trailers = [(key, app.secrets.masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
+        trailers = [
+            (key, app.secrets.masked(value))
+            for key, value in (*trailers, *self.refuse_secrets(changes))
+        ]
         self.usages.share()
         self.set_autocommit()
-        return self.store.apply(Job(app.secrets.masked(subject), changes, trailers, app.write_checks.actor(self)))
+        return self.store.apply(
+            Job(app.secrets.masked(subject), changes, trailers, app.write_checks.actor(self))
+        )
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
-        """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
+        """Called before anything is written; trailers.
+
+        Raises InvalidEntry: a file would bring a secret into git.
+        """
         gate, root = app.write_checks, self.store.root
-        texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
-        return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+        texts = (
+            (x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes
+        )
+        return gate.refuse(
+            self, {path: data if isinstance(data, bytes) else None for path, data in texts}
+        )
 
     def save_first(self) -> None:
-        """Commit what waits. Raises Refused: it has to go on waiting, and another job builds on it."""
+        """Commit what waits.
+
+        Raises Refused: it has to go on waiting, and another job builds on it.
+        """
         waiting = self.store.save().waiting
         if waiting:
             hint = "ai-lessons admin save, then repeat"
             raise Refused(f"the last write is in no commit yet, because {waiting}", hint=hint)
 
     def keep_edits(self, paths: Sequence[str]) -> None:
-        """Commit edits of these files that are in no commit yet: the next job replaces them. Not in a user's git."""
+        """Commit edits of these files that are in no commit yet: the next job replaces them.
+
+        Not in a user's git.
+        """
         if not self.store.commits(self.config.autocommit):
             return
-        edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]
+        edited = []
+        for path in paths:
+            if self.store.exists(path) and self.history.dirty(path):
+                edited.append(path)
         if edited:
-            what = edited[0] if len(edited) == 1 else f"{len(edited)} files"
+            if len(edited) == 1:
+                what = edited[0]
+            else:
+                what = f"{len(edited)} files"
             self.write(f"Save edits: {what}", [Change(path, AS_IT_IS) for path in edited])
 
     def bring(
-        self, planned: Collection[Planned], subject_of_several: str, skipped: Sequence[tuple[str, str]] = ()
+        self,
+        planned: Collection[Planned],
+        subject_of_several: str,
+        skipped: Sequence[tuple[str, str]] = (),
     ) -> Imported:
         """Put what is planned in place, in one commit. Raises as `write`."""
-        new = [plan for plan in planned if plan.changes]
+        new = []
+        for plan in planned:
+            if plan.changes:
+                new.append(plan)
         imported, left_out = app.answers.Imported, tuple(starmap(app.answers.Skipped, skipped))
         if not new:
             return imported((), len(planned), left_out, None)
@@ -214,30 +289,46 @@ class RepositorySession(OpenRepository):
         changes = [change for plan in new for change in plan.changes]
         self.options.progress("writing", 0, len(new))
         self.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
-        subject = f"Add {first.kind}: {first.title}" if alone else subject_of_several
+        if alone:
+            subject = f"Add {first.kind}: {first.title}"
+        else:
+            subject = subject_of_several
         applied = self.write(subject, changes, [("Entry", first.id)] if alone else [])
         self.options.progress("writing", len(new), len(new))
         parsed = {
             path: (data, plan.entry)
             for plan in new
             for path, data, _, expect in plan.changes
-            if expect is None and path == plan.entry.path and isinstance(data, bytes) and not plan.entry.side_path
+            if expect is None
+            and path == plan.entry.path
+            and isinstance(data, bytes)
+            and not plan.entry.side_path
         }
         written = self.written([plan.entry.id for plan in new], applied, parsed=parsed)
-        return imported(written, len(planned) - len(new), left_out, applied.commit, applied.messages)
+        return imported(
+            written, len(planned) - len(new), left_out, applied.commit, applied.messages
+        )
 
     def written(
-        self, ids: Sequence[str], applied: Applied, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})
+        self,
+        ids: Sequence[str],
+        applied: Applied,
+        parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({}),
     ) -> tuple[Written, ...]:
         """Reports of entries that were just written; ids that cannot be read back are left out."""
         summaries = self.current(parsed).many(ids)
-        return self.reports((summaries[name] for name in dict.fromkeys(ids) if name in summaries), applied)
+        return self.reports(
+            (summaries[name] for name in dict.fromkeys(ids) if name in summaries), applied
+        )
 
     @staticmethod
     def reports(summaries: Iterable[EntrySummary], applied: Applied) -> tuple[Written, ...]:
         """Reports of these entries, which may be gone."""
         commit, notes, written = applied.commit, applied.messages, app.answers.Written
-        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier) for x in summaries)
+        reports = []
+        for x in summaries:
+            reports.append(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier))
+        return tuple(reports)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
         """The report of one entry, whose file may be gone by now. The catalog is left as it is."""
@@ -246,7 +337,9 @@ class RepositorySession(OpenRepository):
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._identities = self._identities or self._identities_now()
         names = entry.id, name, entry.kind, entry.title, entry.path
-        return app.answers.Written(*names, applied.commit, (*notes, *lost, *applied.messages), self.options.tier)
+        return app.answers.Written(
+            *names, applied.commit, (*notes, *lost, *applied.messages), self.options.tier
+        )
 
 
 class MultiRepository:
@@ -269,8 +362,14 @@ class MultiRepository:
         return self.catalog
 
     def notes(self) -> list[str]:
-        """What a reader should know; what is not of the nearest repository says which one it is of."""
-        notes = [f"{repo.options.tier}: {note}" for repo in self.every[1:] for note in repo.notes()]
+        """What a reader should know.
+
+        What is not of the nearest repository says which one it is of.
+        """
+        notes = []
+        for repo in self.every[1:]:
+            for note in repo.notes():
+                notes.append(f"{repo.options.tier}: {note}")
         return [*self._notes, *self.every[0].notes(), *notes]
 
     @property
@@ -284,7 +383,10 @@ class MultiRepository:
         return replace(self.every[0].reading_config, tag_aliases=aliases)
 
     def resolve(self, ref: str) -> EntrySummary:
-        """As `RepositorySession.resolve`, in whichever repository; AmbiguousName also where two of them know it."""
+        """As `RepositorySession.resolve`, in whichever repository.
+
+        AmbiguousName also where two of them know it.
+        """
         matches: dict[str, EntrySummary] = {}
         missing: list[NotFound] = []
         for repo in self.every:
@@ -297,14 +399,18 @@ class MultiRepository:
                 missing.append(error)
         if len(matches) > 1:
             raise AmbiguousName(
-                ref, [f"{summary.id} ({summary.tier}: {summary.title})" for summary in matches.values()]
+                ref,
+                [f"{summary.id} ({summary.tier}: {summary.title})" for summary in matches.values()],
             )
         if not matches:
             raise next((error for error in missing if error.hint), missing[0])
         return next(iter(matches.values()))
 
     def of(self, entry_id: str) -> RepositorySession:
-        """The repository that has the entry with this full id; of several the nearest, of none the first."""
+        """The repository that has the entry with this full id.
+
+        Of several the nearest, of none the first.
+        """
         return next((repo for repo in self.every if repo.catalog.many([entry_id])), self.every[0])
 
     def tier_distance(self, tier: str) -> int:
@@ -313,15 +419,27 @@ class MultiRepository:
 
 
 def _by_right(tiers: Sequence[T], name: Callable[[T], str]) -> list[T]:
-    """In the order in which an id is theirs that several state: the user's first, then the farthest."""
-    return [tier for user in (True, False) for tier in tiers[::-1] if (name(tier) == USER) is user]
+    """In the order in which an id is theirs that several state.
+
+    The user's first, then the farthest.
+    """
+    results: list[T] = []
+    for user in (True, False):
+        for tier in tiers[::-1]:
+            if (name(tier) == USER) is user:
+                results.append(tier)
+    return results
 
 
-CODE = "code"  # Whose file says to which enterprise it belongs
+# Whose file says to which enterprise it belongs
+CODE = "code"
 
 
 class Library:
-    """Opened repositories, each once: `primary` and the user's at once, the others when first asked for. One thread."""
+    """Opened repositories, each once.
+
+    `primary` and the user's at once, the others when first asked for. One thread.
+    """
 
     def __init__(self, root: Path, options: Options) -> None:
         """Open the repository at `root`, whose tier `options.tier` names. Raises as `Store`."""
@@ -330,7 +448,8 @@ class Library:
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
-        self.waits_for_helper = True  # until one did not come
+        # until one did not come
+        self.waits_for_helper = True
         names = {place.name for place in (*self._reads, *options.places.known)}
         if self.belongs_to and not options.places.named and self.belongs_to not in names:
             self._notes[self.belongs_to] = (
@@ -357,7 +476,10 @@ class Library:
 
     @contextmanager
     def alone(self) -> Iterator[Library]:
-        """The primary repository read alone: all that it has, by the ids and handles that it has for everybody."""
+        """The primary repository read alone.
+
+        All that it has, by the ids and handles that it has for everybody.
+        """
         place = TierPlace(self.options.tier, self._root)
         if self._reads == (place,):
             yield self
@@ -368,14 +490,20 @@ class Library:
 
     @property
     def belongs_to(self) -> str:
-        """The tier of the enterprise that the code project belongs to, known here or not; empty: to none."""
+        """The tier of the enterprise that the code project belongs to, known here or not.
+
+        Empty: to none.
+        """
         return self.options.places.belongs_to
 
     @property
     def replaced(self) -> bool:
         """Whether a repository was removed, made (anew), set up otherwise or (a link) exchanged since the last look."""
         appeared = (place.root.exists() for place in self._reads if place.root not in self._opened)
-        moved = (os.path.realpath(root) != str(repo.store.root) for root, repo in self._opened.items())  # a link
+        # a link
+        moved = (
+            os.path.realpath(root) != str(repo.store.root) for root, repo in self._opened.items()
+        )
         return any(appeared) or any(moved) or any(repo.replaced for repo in self._opened.values())
 
     @property
@@ -393,14 +521,20 @@ class Library:
         self.options = options
         for repo in self._opened.values():
             repo.options = repo.options._replace(
-                cwd=options.cwd, agent=options.agent, agent_by=options.agent_by, session=options.session
+                cwd=options.cwd,
+                agent=options.agent,
+                agent_by=options.agent_by,
+                session=options.session,
             )
 
     @property
     def reading(self) -> Reading:
         """What is read from here: the repository itself, or all that apply as one."""
         if self._reading is None:
-            repos = [repo for repo in map(self._open_tier, self._reads) if repo is not None]
+            repos = []
+            for repo in map(self._open_tier, self._reads):
+                if repo is not None:
+                    repos.append(repo)
             if len(repos) == 1 and not self._notes:
                 self._reading = repos[0]
             else:
@@ -408,7 +542,10 @@ class Library:
         return self._reading
 
     def open(self, name: str) -> RepositorySession:
-        """The repository of any known tier. Raises NotFound: no tier is called so; as `Store`: it cannot be opened."""
+        """The repository of any known tier.
+
+        Raises NotFound: no tier is called so; as `Store`: it cannot be opened.
+        """
         places = (*self._reads, *self.options.places.known)
         for place in places:
             if place.name == name:
@@ -419,22 +556,33 @@ class Library:
                     raise
         hint = f'name it in config.toml below [enterprise]: {name.partition(":")[2]} = "PATH"'
         names = sorted({place.name for place in places})
-        raise NotFound("tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else "")
+        raise NotFound(
+            "tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else ""
+        )
 
     def holding(self, ref: str) -> tuple[RepositorySession, EntrySummary]:
-        """The entry, and which of the repositories read from here (now up to date) has it. Raises as `resolve`."""
+        """The entry, and which of the repositories read from here (now up to date) has it.
+
+        Raises as `resolve`.
+        """
         reading = self.reading
         reading.current()
         summary = reading.resolve(ref)
         return reading.of(summary.id), summary
 
     def writing(self, ref: str) -> tuple[RepositorySession, EntrySummary]:
-        """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
+        """As `holding`, to change the entry.
+
+        Raises Refused: it is an enterprise's, and that tier was not named.
+        """
         repo, summary = self.holding(ref)
         tier = repo.options.tier
         if tier.startswith(ENTERPRISE) and repo is not self.primary:
             raise Refused(
-                f"{ref} is the enterprise's: its repository is changed only where its tier is named",
+                (
+                    f"{ref} is the enterprise's: its repository is changed only where its "
+                    "tier is named"
+                ),
                 hint=f"repeat the command with --tier {tier}",
             )
         return repo, summary
@@ -444,15 +592,24 @@ class Library:
         by_repo: dict[RepositorySession, list[Event]] = {}
         for event in happened:
             by_repo.setdefault(self.reading.of(event.entry), []).append(event)
-        return [note for repo, events in by_repo.items() for note in repo.usages.record_if_possible(events)]
+        results: list[str] = []
+        for repo, events in by_repo.items():
+            for note in repo.usages.record_if_possible(events):
+                results.append(note)
+        return results
 
     def _open_tier(self, place: TierPlace) -> RepositorySession | None:
-        """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""
+        """An opened tier; None (mostly noted): it is not here.
+
+        Raises: the user's or the project's own is damaged.
+        """
         try:
             return self._at(place)
         except NoRepository as error:
             if place.name != USER or place.root.exists():
-                self._notes[place.name] = f"without the {place.name} tier: {error.message} ({place.remedy(error.hint)})"
+                self._notes[place.name] = (
+                    f"without the {place.name} tier: {error.message} ({place.remedy(error.hint)})"
+                )
         except AiLessonsError as error:
             if place.name in {USER, PROJECT}:
                 raise
@@ -476,10 +633,13 @@ class Library:
     def _at(self, place: TierPlace) -> RepositorySession:
         if place.root not in self._opened:
             named = self.options.index_dir
-            if named is not None and place.name != USER:  # that of another tier lies beside the user's
+            if named is not None and place.name != USER:
+                # that of another tier lies beside the user's
                 named = f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
             options = self.options._replace(tier=place.name, index_dir=named)
-            opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
+            opened = self._opened[place.root] = RepositorySession(
+                place.root, options, lambda: self.embedders
+            )
             opened.yields_to = lambda: self._before(place)
             users = {place.root for place in self.options.places.known if place.name == USER}
             if self.belongs_to and (place.name == USER or place.root in users):
@@ -503,7 +663,10 @@ READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "dama
 
 
 class TierState(NamedTuple):
-    """One tier (`path` empty: not known here), its `state` (as above), `why`, and the next command (`hint`)."""
+    """One tier (`path` empty.
+
+    Not known here), its `state` (as above), `why`, and the next command (`hint`).
+    """
 
     tier: str
     state: str
@@ -513,9 +676,14 @@ class TierState(NamedTuple):
 
 
 def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
-    """Every tier that is known, nearest first; `root` is the repository that would be written to."""
+    """Every tier that is known, nearest first.
+
+    `root` is the repository that would be written to.
+    """
     places = options.places
-    reads = {place.root: place for place in places.reads or (TierPlace(options.tier, root),)}
+    reads = {}
+    for place in places.reads or (TierPlace(options.tier, root),):
+        reads[place.root] = place
     by_root = reads | {place.root: place for place in places.known} | reads
     states = [_state(place, root, reads, options) for place in by_root.values()]
     if places.belongs_to and places.belongs_to not in {place.name for place in by_root.values()}:
@@ -546,13 +714,16 @@ def _why_not(place: TierPlace, options: Options) -> str:
         return "another one was named"
     if place.name == PROJECT:
         return f"there is none; to make one: ai-lessons admin init {place.root}"
-    return "the project belongs to another one" if options.places.belongs_to else "the project does not belong to it"
+    if options.places.belongs_to:
+        return "the project belongs to another one"
+    return "the project does not belong to it"
 
 
 class ReusableLibrary:
     """A library held open for many jobs that read, for one thread at a time.
 
-    Opens its library when a job first needs it, and again where what it holds was replaced or is broken.
+    Opens its library when a job first needs it, and again where what it holds was replaced or is
+    broken.
     """
 
     def __init__(self, make: Callable[[], Library]) -> None:

@@ -1,4 +1,7 @@
-"""Checks before every write: the bytes are an entry that the format allows, bring no new secret, and link what fits."""
+"""Checks before every write.
+
+The bytes are an entry that the format allows, bring no new secret, and link what fits.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,31 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes | None]
 
 
-def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | None = None) -> Entry:
-    """The entry that these bytes would be at `path` (`side`: the Markdown of a script; `was`: what it is now).
+def checked(
+    path: str, data: bytes, side: bytes | None = None, *, was: Entry | None = None
+) -> Entry:
+    """The entry that these bytes would be at `path` (`side`: the Markdown of a script.
 
-    Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another entry than it was.
+    `was`: what it is now).
+
+    Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another
+    entry than it was.
     """
     entry = read_entry(path, data, side)
-    side = side if entry.side_path else None  # no other kind has one, whatever lies beside it
+    # no other kind has one, whatever lies beside it
+    if not entry.side_path:
+        side = None
     if was is not None:
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
-    faults = [problem for problem in check_entry(entry, text) if not problem.fixable]
-    before = was.path + was.body + was.code if was else ""
+    faults = []
+    for problem in check_entry(entry, text):
+        if not problem.fixable:
+            faults.append(problem)
+    if was:
+        before = was.path + was.body + was.code
+    else:
+        before = ""
     faults += app_secrets.problems(entry.fields, texts_of(path, data, side), before)
     if faults:
         raise InvalidEntry(faults)
@@ -54,82 +70,141 @@ class Planned(NamedTuple):
     changes: tuple[Change, ...]
 
 
-def new_files(path: str, data: bytes, side: bytes | None = None, *, runs: bool | None = None) -> tuple[Change, ...]:
+def new_files(
+    path: str, data: bytes, side: bytes | None = None, *, runs: bool | None = None
+) -> tuple[Change, ...]:
     """The changes that make the files of an entry, where nothing is yet."""
     file = Change(path, data, executable=runs, expect=None)
-    return (file,) if side is None else (file, Change(side_of(path), side, expect=None))
+    if side is None:
+        return (file,)
+    return (file, Change(side_of(path), side, expect=None))
 
 
 def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:
     """The files of an entry as (path, text)."""
     files = [(path, data)] + ([] if side is None else [(side_of(path), side)])
-    return [(name, content.decode("utf-8", "replace")) for name, content in files]
+    results: list[tuple[str, str]] = []
+    for name, content in files:
+        results.append((name, content.decode("utf-8", "replace")))
+    return results
 
 
 def _same_entry(old: Entry, new: Entry) -> None:
-    """An edit leaves id and kind alone. A plain file may say what it is, but not that it is a rule."""
+    """An edit leaves id and kind alone.
+
+    A plain file may say what it is, but not that it is a rule.
+    """
     if new.kind is Kind.RULE and old.kind is not Kind.RULE:
         raise Refused(
-            f"{old.path} cannot become a rule by an edit: rules are proposed, and a person approves them",
+            (
+                f"{old.path} cannot become a rule by an edit: rules are proposed, and a "
+                "person approves them"
+            ),
             hint="ai-lessons contribute suggest-rule",
         )
     if new.kind is not old.kind and not old.derived:
-        raise Refused(f"{old.path} is a {old.kind} and stays one", hint=f"add a {new.kind}, and delete this {old.kind}")
+        raise Refused(
+            f"{old.path} is a {old.kind} and stays one",
+            hint=f"add a {new.kind}, and delete this {old.kind}",
+        )
     if new.id != old.id and not old.derived:
         hint = "leave the line `id:` as it is"
         raise Refused(f"{old.path} keeps its id {old.id}: links and history name it", hint=hint)
 
 
-ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
+# The trailer that tells who allowed a secret to stay, by its mark
+ALLOWED = "Allowed-secret"
 
 
-def refuse(repo: OpenRepository, files: Mapping[str, bytes | None], old_text: str = "") -> list[tuple[str, str]]:
-    """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
+def refuse(
+    repo: OpenRepository, files: Mapping[str, bytes | None], old_text: str = ""
+) -> list[tuple[str, str]]:
+    """Called before anything is written.
 
-    A secret that HEAD holds at one of these paths, or that `old_text` holds, is not new. The answer are trailers that
-    say who allowed the new ones. Raises InvalidEntry: with the line and the mark of every new secret that nothing
-    allows. Refused: an agent allows one.
+    `files` are what shall be at their paths, None where nothing shall be.
+
+    A secret that HEAD holds at one of these paths, or that `old_text` holds, is not new. The answer
+    are trailers that say who allowed the new ones. Raises InvalidEntry: with the line and the mark
+    of every new secret that nothing allows. Refused: an agent allows one.
     """
-    texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
-    problems = [problem for path, text in texts.items() for problem in _news(repo, path, text, files, old_text)]
+    texts = {}
+    for path, data in files.items():
+        if data is not None:
+            texts[path] = data.decode("utf-8", "replace")
+    problems = [
+        problem
+        for path, text in texts.items()
+        for problem in _news(repo, path, text, files, old_text)
+    ]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
     new = _allowed(texts)
-    old = _allowed({path: _committed(repo, path) for path in files}) if new else new
+    if new:
+        old = _allowed({path: _committed(repo, path) for path in files})
+    else:
+        old = new
     marks = sorted(mark for mark in new - old if mark not in old_text)
     if marks:
         repo.options.refuse_agents(
-            f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
+            f"allow what looks like a secret ({', '.join(marks)})",
+            "the same command with --allow-secret",
         )
-    by = identity(repo.store.worktree, "AUTHOR") if marks else None
-    return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
+    by = None
+    if marks:
+        by = identity(repo.store.worktree, "AUTHOR")
+    results: list[tuple[str, str]] = []
+    for mark in marks:
+        results.append((ALLOWED, f"{mark} by {by or 'a person whom git does not know'}"))
+    return results
 
 
 def _allowed(texts: Mapping[str, str]) -> set[str]:
     """Marks of secrets that the frontmatter of these files allows."""
-    fields = (_fields(text) for path, text in texts.items() if app_secrets.KEY in text and layout.is_markdown(path))
+    fields = (
+        _fields(text)
+        for path, text in texts.items()
+        if app_secrets.KEY in text and layout.is_markdown(path)
+    )
     return {mark for fields in fields for mark in app_secrets.allowed(fields)}
 
 
 def actor(repo: OpenRepository) -> Actor:
     """Who is working here, for the trailers."""
-    agent, session = (name and app_secrets.masked(name) for name in (repo.options.agent, repo.options.session))
+    agent, session = (
+        name and app_secrets.masked(name) for name in (repo.options.agent, repo.options.session)
+    )
     return Actor(agent=agent, session=session)
 
 
 def refuse_waiting(repo: OpenRepository) -> None:
-    """The same look at files that were written and wait for their commit: the user may have edited them since.
+    """The same look at files that were written and wait for their commit.
+
+    The user may have edited them since.
 
     Raises InvalidEntry: see `refuse`.
     """
-    paths = {noted.path for intent in repo.store.journal.pending() for noted in intent.paths if not noted.gone}
-    refuse(repo, {path: data for path in sorted(paths) if (data := on_disk(repo.store.root, path)) is not None})
+    paths = set()
+    for intent in repo.store.journal.pending():
+        for noted in intent.paths:
+            if not noted.gone:
+                paths.add(noted.path)
+    refuse(
+        repo,
+        {
+            path: data
+            for path in sorted(paths)
+            if (data := on_disk(repo.store.root, path)) is not None
+        },
+    )
 
 
 def refuse_sharing(repo: OpenRepository, remote: str) -> None:
-    """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
+    """Called before a push: what is shared once can only be revoked.
 
-    Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
+    Looks at commits that the remote has not seen.
+
+    Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as
+    it is now allows.
     """
     read = partial(on_disk, repo.store.root)
     problems: dict[str, Problem] = {}
@@ -137,14 +212,18 @@ def refuse_sharing(repo: OpenRepository, remote: str) -> None:
         for secret in unallowed(path, data.decode("utf-8", "replace"), read):
             now = (read(path) or b"").decode("utf-8", "replace")
             if secret.fingerprint not in app_secrets.allowed(_frontmatter(path, now, read)):
-                problems.setdefault(f"{path} {secret.fingerprint}", app_secrets.problem(path, secret))
+                problems.setdefault(
+                    f"{path} {secret.fingerprint}", app_secrets.problem(path, secret)
+                )
     if problems:
         hint = f"nothing was shared; it is in commits that {remote} has not seen: change those, git rebase -i"
         raise InvalidEntry(list(problems.values()), hint=hint)
 
 
 def _is_ours(path: str) -> bool:
-    return layout.place(path) is not None or path.startswith(f"{layout.CONFIG_PATH.partition('/')[0]}/")
+    return layout.place(path) is not None or path.startswith(
+        f"{layout.CONFIG_PATH.partition('/')[0]}/"
+    )
 
 
 def on_disk(root: Path, path: str) -> bytes | None:
@@ -158,14 +237,26 @@ def on_disk(root: Path, path: str) -> bytes | None:
 def why_not(root: Path, path: str, data: bytes) -> str:
     """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
     secrets = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
-    return str(app_secrets.problem(path, secrets[0])) if secrets else ""
+    if secrets:
+        return str(app_secrets.problem(path, secrets[0]))
+    return ""
 
 
 def unallowed(path: str, text: str, read: Read) -> list[Secret]:
-    """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
+    """The secrets in a file that no frontmatter allows.
+
+    `read` gives what else is there, None where nothing is.
+    """
     secrets = app_secrets.secrets_of(path, text)
-    may_stay = app_secrets.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
-    return [secret for secret in secrets if secret.fingerprint not in may_stay]
+    if secrets:
+        may_stay = app_secrets.allowed(_frontmatter(path, text, read))
+    else:
+        may_stay = frozenset()
+    results: list[Secret] = []
+    for secret in secrets:
+        if secret.fingerprint not in may_stay:
+            results.append(secret)
+    return results
 
 
 def _news(
@@ -174,12 +265,23 @@ def _news(
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
-        return files[beside] if beside in files else on_disk(repo.store.root, beside)
+        if beside in files:
+            return files[beside]
+        return on_disk(repo.store.root, beside)
 
-    new = [secret for secret in unallowed(path, text, read) if secret.value not in old_text]
-    gone = [gone_path for gone_path, data in files.items() if data is None]  # from where it may have been moved
+    new = []
+    for secret in unallowed(path, text, read):
+        if secret.value not in old_text:
+            new.append(secret)
+    # from where it may have been moved
+    gone = []
+    for gone_path, data in files.items():
+        if data is None:
+            gone.append(gone_path)
     before = "\n".join(
-        f"{old_path}\n{text}" for old_path in (path, *gone) if new and (text := _committed(repo, old_path))
+        f"{old_path}\n{text}"
+        for old_path in (path, *gone)
+        if new and (text := _committed(repo, old_path))
     )
     return [app_secrets.problem(path, secret) for secret in new if secret.value not in before]
 
@@ -208,10 +310,18 @@ def _committed(repo: OpenRepository, path: str) -> str:
         return ""
 
 
-def refuse_wrong_kinds(catalog: CatalogReader, source: Kind, links: Iterable[tuple[str, str]]) -> None:
-    """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
+def refuse_wrong_kinds(
+    catalog: CatalogReader, source: Kind, links: Iterable[tuple[str, str]]
+) -> None:
+    """Look at links (relation, id) to what is in the catalog.
+
+    Raises UsageError: a relation does not join the kinds.
+    """
     pairs = list(links)
-    summaries = catalog.many({target for _, target in pairs}) if pairs else {}
+    if pairs:
+        summaries = catalog.many({target for _, target in pairs})
+    else:
+        summaries = {}
     for relation, target in pairs:
         end = summaries.get(target)
         if end and (wrong := wrong_kinds(relation, source, end.kind)):

@@ -15,7 +15,17 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused
 from ai_lessons.git import commit as git_commit
 from ai_lessons.git import files, objects, plumbing
 from ai_lessons.git.commits import person
-from ai_lessons.git.objects import EXECUTABLE, PLAIN, Draft, TreeEntry, data_of, opened, read_commit, status_of, text_of
+from ai_lessons.git.objects import (
+    EXECUTABLE,
+    PLAIN,
+    Draft,
+    TreeEntry,
+    data_of,
+    opened,
+    read_commit,
+    status_of,
+    text_of,
+)
 from ai_lessons.git.store import Actor, PendingChange, Store, message_of
 from ai_lessons.git.worktree import (
     HEADS,
@@ -45,7 +55,10 @@ RULE = "rule"
 
 
 class ProposalRequest(NamedTuple):
-    """What to propose about an entry: `files` by path (None removes one), on a branch `stem` below `family`."""
+    """What to propose about an entry.
+
+    `files` by path (None removes one), on a branch `stem` below `family`.
+    """
 
     entry: str
     stem: str
@@ -66,9 +79,13 @@ class Made(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _tree_with(store: Store, draft: Draft, base: str, files: Mapping[str, TreeEntry | None]) -> ObjectID:
+def _tree_with(
+    store: Store, draft: Draft, base: str, files: Mapping[str, TreeEntry | None]
+) -> ObjectID:
     """The tree of a commit with these files set or (None) removed."""
-    edits = {os.fsencode(store.prefix + path): version for path, version in files.items()}
+    edits = {}
+    for path, version in files.items():
+        edits[os.fsencode(store.prefix + path)] = version
     return draft.edit(draft.tree_of(ObjectID(base.encode())), edits)
 
 
@@ -82,18 +99,30 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
         if read_ref(trunk.worktree, HEADS + folder) is not None:
             hint = f"git branch -m {folder} NEW-NAME"
             raise Conflict(f"a branch called {folder} is in the way of proposals", hint=hint)
-        taken = {branch_of(ref).casefold() for ref in proposal_refs(trunk.worktree)}
+        taken = set()
+        for ref in proposal_refs(trunk.worktree):
+            taken.add(branch_of(ref).casefold())
         names = (f"{request.family}{request.stem}{f'-{n}' if n > 1 else ''}" for n in count(1))
         branch = next(name for name in names if name.casefold() not in taken)
         draft, tip = Draft(repo), ObjectID(trunk.tip.encode())
         paths = [os.fsencode(trunk.worktree.prefix + path) for path in request.files]
 
         def versions(commit: ObjectID) -> list[TreeEntry | None]:
-            return [draft.lookup(draft.tree_of(commit), path) for path in paths]
+            versions: list[TreeEntry | None] = []
+            for path in paths:
+                versions.append(draft.lookup(draft.tree_of(commit), path))
+            return versions
 
-        # begin one commit before the tip, so that a plain `git merge` makes a merge commit; a shallow clone lacks it
-        parents = (ObjectID(parent.encode()) for parent in read_commit(repo.object_store, tip).parents)
-        earlier = (commit for commit in parents if commit in repo.object_store and versions(commit) == versions(tip))
+        # begin one commit before the tip, so that a plain `git merge` makes a merge commit; a
+        # shallow clone lacks it
+        parents = (
+            ObjectID(parent.encode()) for parent in read_commit(repo.object_store, tip).parents
+        )
+        earlier = (
+            commit
+            for commit in parents
+            if commit in repo.object_store and versions(commit) == versions(tip)
+        )
         base = next(earlier, tip)
         made = _commit_on(store, draft, branch, base.decode(), None, request)
     if base != tip:
@@ -103,20 +132,34 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
 
 
 def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalRequest) -> Made:
-    """Add a commit to a proposal's branch; a remote's branch is made here first. Raises as `propose`."""
+    """Add a commit to a proposal's branch; a remote's branch is made here first.
+
+    Raises as `propose`.
+    """
     ref = HEADS + proposal.name
     with git_commit.committing(store):
         old = read_ref(store.worktree, ref)
         if old not in {None, proposal.commit}:
-            raise Conflict(f"{proposal.name} says something else than {proposal.branch}; nothing was changed")
+            raise Conflict(
+                f"{proposal.name} says something else than {proposal.branch}; nothing was changed"
+            )
         place = checked_out_at(store.worktree, ref)
         if place:
-            raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
-        request = request._replace(family=PROPOSALS if proposal.is_rule else OTHERS)
+            raise Conflict(
+                f"{proposal.name} is checked out at {place}",
+                hint="git switch to another branch first",
+            )
+        if proposal.is_rule:
+            family = PROPOSALS
+        else:
+            family = OTHERS
+        request = request._replace(family=family)
         return _commit_on(store, Draft(repo), proposal.name, proposal.commit, old, request)
 
 
-def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | None, request: ProposalRequest) -> Made:
+def _commit_on(
+    store: Store, draft: Draft, branch: str, base: str, old: str | None, request: ProposalRequest
+) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
     by, before = git_commit.Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
     contents = {path: data for path, data in request.files.items() if data is not None}
@@ -126,13 +169,23 @@ def _commit_on(store: Store, draft: Draft, branch: str, base: str, old: str | No
         runs = path in request.executable or (version is not None and version[0] == EXECUTABLE)
         files[path] = (EXECUTABLE if runs else PLAIN, blob)
     about = [(approval.RULE_TRAILER, request.entry)]
-    if request.family != PROPOSALS:  # after a squash or rebase only the trailer tells where it was proposed
+    if request.family != PROPOSALS:
+        # after a squash or rebase only the trailer tells where it was proposed
         about = [(approval.ENTRY_TRAILER, request.entry), (approval.PROPOSED_TRAILER, branch)]
     message = message_of(request.subject, [*request.trailers, *about], request.actor)
     commit = by.write(
-        draft, _tree_with(store, draft, base, files), [base], approval.with_report(message, request.report)
+        draft,
+        _tree_with(store, draft, base, files),
+        [base],
+        approval.with_report(message, request.report),
     )
-    git_commit.point(store.worktree, HEADS + branch, old, commit, f"{'commit' if old else 'branch'}: {request.subject}")
+    git_commit.point(
+        store.worktree,
+        HEADS + branch,
+        old,
+        commit,
+        f"{'commit' if old else 'branch'}: {request.subject}",
+    )
     return Made(branch, commit, by.notes)
 
 
@@ -147,9 +200,12 @@ def approve(
     what: str = RULE,
     sign: bool = False,
 ) -> Made:
-    """Merge proposals (of `what`) in one commit, and delete their branches; `sign`: it has to be signed.
+    """Merge proposals (of `what`) in one commit, and delete their branches.
 
-    Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them cannot be taken.
+    `sign`: it has to be signed.
+
+    Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them
+    cannot be taken.
     """
     by, name = git_commit.Author(store.worktree), trunk.signers.line_name()
     if sign:
@@ -166,7 +222,10 @@ def approve(
             taken |= changes
             if proposal.is_rule:
                 lines.append(_line(name, trunk, proposal))
-        removal = " (removal)" if len(several) == 1 and several[0].sort == "removal" else ""
+        if len(several) == 1 and several[0].sort == "removal":
+            removal = " (removal)"
+        else:
+            removal = ""
         subject = f"{approval.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
         trailers = [pair for proposal in several for pair in _decision_trailers(proposal)]
         message = message_of(subject, [*trailers, *lines])
@@ -183,7 +242,10 @@ def _tree_entries(proposal: OpenProposal) -> dict[str, TreeEntry | None]:
     """What the files of a proposal become in the tree, by path; a rule is never a program."""
     mode = {piece.path: PLAIN if proposal.is_rule else piece.mode for piece in proposal.pieces}
     return {
-        piece.path: (EXECUTABLE if mode[piece.path] == EXECUTABLE else PLAIN, ObjectID(piece.new.encode()))
+        piece.path: (
+            EXECUTABLE if mode[piece.path] == EXECUTABLE else PLAIN,
+            ObjectID(piece.new.encode()),
+        )
         if piece.new
         else None
         for piece in proposal.pieces
@@ -191,8 +253,13 @@ def _tree_entries(proposal: OpenProposal) -> dict[str, TreeEntry | None]:
     }
 
 
-def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str) -> Made:
-    """Commit a record (`name`: its ULID) to the approval branch; delete the proposal's. Raises Refused, Conflict."""
+def reject(
+    store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, record: Rejection, name: str
+) -> Made:
+    """Commit a record (`name`: its ULID) to the approval branch; delete the proposal's.
+
+    Raises Refused, Conflict.
+    """
     by = git_commit.Author(store.worktree)
     path = proposals.record_path(approval.REJECTED, name, record.title, record.at)
     subject = f"Reject {record.what}: {record.title}"
@@ -209,7 +276,9 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: OpenProposal, recor
 
 
 class Decision(NamedTuple):
-    """A decision about one proposal: its commit, the proposal's name and last commit, and the entry.
+    """A decision about one proposal.
+
+    Its commit, the proposal's name and last commit, and the entry.
 
     `taken`: of an approval, by path the files before and after; empty for a rejection.
     """
@@ -222,58 +291,98 @@ class Decision(NamedTuple):
 
 
 def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decision:
-    """The decision of this commit. Raises NotFound: it decided about no proposal alone. Conflict: changed since."""
+    """The decision of this commit. Raises NotFound: it decided about no proposal alone.
+
+    Conflict: changed since.
+    """
     try:
         decision = read_commit(repo.object_store, ObjectID(commit.encode()))
     except KeyError:
         raise NotFound("decision", commit) from None
     pairs = approval.trailers(decision.info.message)
-    names = [value for key, value in pairs if key == approval.PROPOSAL_TRAILER]
-    entry = next((value for key, value in pairs if key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}), "")
+    names = []
+    for key, value in pairs:
+        if key == approval.PROPOSAL_TRAILER:
+            names.append(value)
+    entry = next(
+        (value for key, value in pairs if key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}),
+        "",
+    )
     if len(names) != 1 or not entry or not decision.parents or not trunk.contains([commit]):
         raise NotFound("decision about one proposal", commit)
     draft = Draft(repo)
     tree, prefix = draft.tree_of(trunk.tip), os.fsencode(store.prefix)
     changes = objects.changed(store.worktree, decision.parents[0], commit)
-    taken = {os.fsdecode(path.removeprefix(prefix)): versions for path, versions in changes.items()}
+    taken = {}
+    for path, versions in changes.items():
+        taken[os.fsdecode(path.removeprefix(prefix))] = versions
     if again := [path for path, (_, after) in changes.items() if draft.lookup(tree, path) != after]:
         name = os.fsdecode(again[0].removeprefix(prefix))
         raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
     if len(decision.parents) > 1:
         return Decision(commit, names[0], decision.parents[1], entry, taken)
-    record = next((proposals.read_rejection(data_of(repo, new[1].decode())) for _, new in taken.values() if new), None)
+    record = next(
+        (
+            proposals.read_rejection(data_of(repo, new[1].decode()))
+            for _, new in taken.values()
+            if new
+        ),
+        None,
+    )
     if record is None:
         raise NotFound("decision about one proposal", commit)
     return Decision(commit, names[0], record.commit, entry, {})
 
 
 def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
-    """Propose again what was decided about, in the name of its author. Raises Conflict: its branch is there.
+    """Propose again what was decided about, in the name of its author.
 
-    What was rejected comes as it was, what was approved on top of the approval branch, which must lack it by now.
+    Raises Conflict: its branch is there.
+
+    What was rejected comes as it was, what was approved on top of the approval branch, which must
+    lack it by now.
     """
     by, draft, ref = git_commit.Author(store.worktree), Draft(repo), HEADS + decision.name
     with git_commit.committing(store):
         if read_ref(store.worktree, ref) is not None:
             raise Conflict(f"there is a branch {decision.name} again; nothing was changed")
         source = read_commit(repo.object_store, ObjectID(decision.proposal.encode()))
-        files = {path: after for path, (_, after) in decision.taken.items()}
-        tree = _tree_with(store, draft, trunk.tip, files) if files else draft.tree_of(decision.proposal)
+        files = {}
+        for path, (_, after) in decision.taken.items():
+            files[path] = after
+        if files:
+            tree = _tree_with(store, draft, trunk.tip, files)
+        else:
+            tree = draft.tree_of(decision.proposal)
         message = source.info.message.rstrip()
-        # without the line a proposal that is reopened in the same second would be the commit that was rejected
-        message += f"{chr(10) if approval.trailers(message) else chr(10) * 2}Reopens: {decision.commit}\n"
-        parents = [trunk.tip] if files else list(source.parents)
+        # without the line a proposal that is reopened in the same second would be the commit that
+        # was rejected
+        message += (
+            f"{chr(10) if approval.trailers(message) else chr(10) * 2}Reopens: {decision.commit}\n"
+        )
+        if files:
+            parents = [trunk.tip]
+        else:
+            parents = list(source.parents)
         commit = by.write(draft, tree, parents, message, str(source.info.author))
         git_commit.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
     return Made(decision.name, commit, by.notes)
 
 
 def approve_standing(
-    store: Store, repo: Repo, trunk: Trunk, rule: str, text: tuple[str, str | None], title: str, *, sign: bool
+    store: Store,
+    repo: Repo,
+    trunk: Trunk,
+    rule: str,
+    text: tuple[str, str | None],
+    title: str,
+    *,
+    sign: bool,
 ) -> Made:
     """Approve a text (path, blob, or None: its removal) that stands on the approval branch already.
 
-    It takes a merge, which is what carries an approval, of an empty commit. Raises Refused, Conflict.
+    It takes a merge, which is what carries an approval, of an empty commit. Raises Refused,
+    Conflict.
     """
     by, (path, blob) = git_commit.Author(store.worktree), text
     line = ApprovalLine(trunk.signers.line_name(), rule, path, blob)
@@ -289,7 +398,9 @@ def approve_standing(
         about = [(approval.RULE_TRAILER, rule)]
         proposal = by.write(draft, tree, [tip], message_of("Propose the rule as it stands", about))
         message = message_of(subject, [*about, (approval.APPROVES, str(line))])
-        merge = by.write(draft, tree, [tip, proposal], message, by.committer() or "", sign=sign or None)
+        merge = by.write(
+            draft, tree, [tip, proposal], message, by.committer() or "", sign=sign or None
+        )
         return git_commit.BranchUpdate(merge, f"merge: {subject}")
 
     landing = git_commit.land(store, repo, trunk.ref, build)
@@ -300,9 +411,15 @@ def _line(name: str, trunk: Trunk, proposal: OpenProposal) -> tuple[str, str]:
     """The trailer that says which text this approval puts in force."""
     piece = proposal.piece
     # where several files have one id the first path is its text, so the line has to name that one
-    places = [path for path in trunk.places(proposal.entry) if path not in {piece.path for piece in proposal.pieces}]
+    places = []
+    for path in trunk.places(proposal.entry):
+        if path not in {piece.path for piece in proposal.pieces}:
+            places.append(path)
     if piece.new and places and min(places) < piece.path:
-        raise Conflict(f"the rule also stands at {min(places)} on {trunk.name}", hint="remove one of the two files")
+        raise Conflict(
+            f"the rule also stands at {min(places)} on {trunk.name}",
+            hint="remove one of the two files",
+        )
     return approval.APPROVES, str(ApprovalLine(name, proposal.entry, piece.path, piece.new))
 
 
@@ -313,11 +430,16 @@ def _decision_trailers(proposal: OpenProposal) -> list[tuple[str, str]]:
     ]
 
 
-def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: OpenProposal, tip: str) -> OpenProposal:
+def _still_open(
+    repo: Repo, store: Store, trunk: Trunk, proposal: OpenProposal, tip: str
+) -> OpenProposal:
     """The proposal as it stands against the tip that is merged into. Raises Conflict."""
     if read_ref(store.worktree, proposal.ref) != proposal.commit:
         raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
-    now = trunk if tip == trunk.tip else state.approval_of_branch(store.worktree, trunk.ref, trunk.signers)
+    if tip == trunk.tip:
+        now = trunk
+    else:
+        now = state.approval_of_branch(store.worktree, trunk.ref, trunk.signers)
     current = proposals.read_proposal(repo, now, proposal.ref, proposal.commit)
     if current is None or proposal.commit in now.contains([proposal.commit]):
         raise Conflict(f"{proposal.branch} was taken meanwhile; nothing was changed")
@@ -327,8 +449,14 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: OpenProposal, 
 def _refuse(proposal: OpenProposal, trunk: Trunk, by: git_commit.Author) -> None:
     branch = proposal.branch
     if proposal.foreign:
-        what = RULE if proposal.is_rule else "entry"
-        raise Refused(f"{branch} is not only about its {what}: {proposal.smuggled}", hint=f"git diff ...{branch}")
+        if proposal.is_rule:
+            what = RULE
+        else:
+            what = "entry"
+        raise Refused(
+            f"{branch} is not only about its {what}: {proposal.smuggled}",
+            hint=f"git diff ...{branch}",
+        )
     if proposal.faults:
         hint = "propose it again on the text that is there now, and reject this one"
         raise Conflict(f"{branch} cannot be taken as it is: {proposal.faults[0]}", hint=hint)
@@ -336,14 +464,21 @@ def _refuse(proposal: OpenProposal, trunk: Trunk, by: git_commit.Author) -> None
     if trunk.view.policy.distinct and any(user.same(author) for author in proposal.suggested_by):
         hint = "approval.distinct in the settings of the repository says so"
         raise Refused(
-            f"{user.name or user.email} wrote this proposal, and {trunk.name} asks for another person to approve it",
+            (
+                f"{user.name or user.email} wrote this proposal, and {trunk.name} asks for "
+                "another person to approve it"
+            ),
             hint=hint,
         )
 
 
 def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
     """Delete the branches of proposals here, and name those that are elsewhere."""
-    notes, closed, refs = [], {(proposal.commit, proposal.name) for proposal in several}, dict[str, str]()
+    notes, closed, refs = (
+        [],
+        {(proposal.commit, proposal.name) for proposal in several},
+        dict[str, str](),
+    )
     for ref, commit in sorted(proposal_refs(store.worktree).items()):
         name = branch_of(ref)
         if (commit, name) not in closed:
@@ -356,8 +491,13 @@ def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
         else:
             refs[ref] = commit
     rows = [f"delete {ref} {commit}\n" for ref, commit in refs.items()]
-    if not _update_refs(store, rows):  # one has moved: then each by itself
-        moved = (branch_of(ref) for ref, row in zip(refs, rows, strict=True) if not _update_refs(store, [row]))
+    if not _update_refs(store, rows):
+        # one has moved: then each by itself
+        moved = (
+            branch_of(ref)
+            for ref, row in zip(refs, rows, strict=True)
+            if not _update_refs(store, [row])
+        )
         notes += [f"{name} moved meanwhile, so it was not deleted" for name in moved]
     return notes
 
@@ -368,7 +508,10 @@ def _update_refs(store: Store, rows: Sequence[str]) -> bool:
 
 
 class Edited(NamedTuple):
-    """A rule changed in the working tree: its `files` as git would store them, its `blobs` now and as checked out."""
+    """A rule changed in the working tree.
+
+    Its `files` as git would store them, its `blobs` now and as checked out.
+    """
 
     rule: str
     files: Mapping[str, bytes | None]
@@ -376,52 +519,88 @@ class Edited(NamedTuple):
 
 
 def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
-    """The edited, new and removed rules, or those of `paths` (relative to the root). Raises InvalidEntry, Conflict."""
+    """The edited, new and removed rules, or those of `paths` (relative to the root).
+
+    Raises InvalidEntry, Conflict.
+    """
     head = store.head()
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
     prefix, committed = store.prefix, plumbing.files_of(store.worktree, head.commit)
-    files = {path.removeprefix(prefix): blob for path, blob in committed.items() if path.startswith(prefix)}
+    files = {}
+    for path, blob in committed.items():
+        if path.startswith(prefix):
+            files[path.removeprefix(prefix)] = blob
     was = {path: blob for path, blob in files.items() if is_rule(path)}
     now = _differing(store, repo, was)
     places = [place.rstrip("/") for place in paths] or [""]
-    chosen = [p for p in now if any(not place or p == place or p.startswith(f"{place}/") for place in places)]
+    chosen = []
+    for p in now:
+        if any(not place or p == place or p.startswith(f"{place}/") for place in places):
+            chosen.append(p)
     return _by_rule(store.worktree, repo, was, now, chosen)
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
-    """Rule files on disk that were changed, and (None) those that are gone; blobs as git would store them."""
-    paths = (path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, "."))
+    """Rule files on disk that were changed, and (None) those that are gone.
+
+    Blobs as git would store them.
+    """
+    paths = (
+        path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, ".")
+    )
     changed = list(filter(is_rule, paths))
-    contents = {path: store.read(path, TEXT_LIMIT) for path in changed if store.exists(path)}
+    contents = {}
+    for path in changed:
+        if store.exists(path):
+            contents[path] = store.read(path, TEXT_LIMIT)
     draft = Draft(repo)
-    stored = {path: blob.decode() for path, blob in objects.blobs(store.worktree, draft, contents).items()}
+    stored = {
+        path: blob.decode() for path, blob in objects.blobs(store.worktree, draft, contents).items()
+    }
     draft.save()
-    gone = [path for path in changed if path in was and path not in contents]
-    return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(gone)
+    gone = []
+    for path in changed:
+        if path in was and path not in contents:
+            gone.append(path)
+    return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(
+        gone
+    )
 
 
 def _by_rule(
-    worktree: Worktree, repo: Repo, was: Mapping[str, str], now: Mapping[str, str | None], chosen: Sequence[str]
+    worktree: Worktree,
+    repo: Repo,
+    was: Mapping[str, str],
+    now: Mapping[str, str | None],
+    chosen: Sequence[str],
 ) -> list[Edited]:
     before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
     unchanged = {rule: path for path, rule in before.items() if path not in now}
     texts = {path: text_of(worktree, repo, path, blob) for path, blob in now.items() if blob}
-    rules = {path: stated_id(texts[path]) or derived_id(path) if blob else before[path] for path, blob in now.items()}
+    rules = {
+        path: stated_id(texts[path]) or derived_id(path) if blob else before[path]
+        for path, blob in now.items()
+    }
     problems = []
     for path in sorted(chosen):
         rule = rules[path]
         if before.get(path, rule) != rule:
-            fault = f"its id was {before[path]}; a rule keeps its id, and another rule is another file"
+            fault = (
+                f"its id was {before[path]}; a rule keeps its id, and another rule is another file"
+            )
             problems.append(Problem(path, fault))
         elif unchanged.get(rule, path) != path:
-            fault = f"it has the id of {unchanged[rule]}; take the line `id:` out if it is another rule"
+            fault = (
+                f"it has the id of {unchanged[rule]}; take the line `id:` out if it is another rule"
+            )
             problems.append(Problem(path, fault))
     if problems:
         raise InvalidEntry(problems)
     chosen_rules = {rules[path] for path in chosen}
     by_rule: dict[str, list[str]] = {}
-    for path in sorted(path for path in now if rules[path] in chosen_rules):  # also the other path of a moved rule
+    for path in sorted(path for path in now if rules[path] in chosen_rules):
+        # also the other path of a moved rule
         by_rule.setdefault(rules[path], []).append(path)
     return [
         Edited(rule, {p: texts.get(p) for p in paths}, {p: (now[p], was.get(p)) for p in paths})
@@ -430,11 +609,16 @@ def _by_rule(
 
 
 def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ...]:
-    """Restore file and index entry of these edits to what is checked out; returns notes on later edits, which stay.
+    """Restore file and index entry of these edits to what is checked out.
+
+    Returns notes on later edits, which stay.
 
     Raises Conflict: git is busy. StorageFailed.
     """
-    pairs, worktree = {path: pair for edit in edits for path, pair in edit.blobs.items()}, store.worktree
+    pairs, worktree = (
+        {path: pair for edit in edits for path, pair in edit.blobs.items()},
+        store.worktree,
+    )
 
     def run(paths: Sequence[str], *command: str) -> None:
         flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -446,7 +630,9 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
 
     def attempt() -> tuple[str, ...]:
         now = status_of(worktree, Draft(repo), map(PendingChange, pairs))
-        blobs = {path: blob.decode() for path, (_, blob) in now.files.items()} | dict.fromkeys(now.gone)
+        blobs = {path: blob.decode() for path, (_, blob) in now.files.items()} | dict.fromkeys(
+            now.gone
+        )
         same = [path for path, (edited, _) in pairs.items() if blobs.get(path, "") == edited]
         new = [path for path in same if pairs[path][1] is None]
         old = [path for path in same if path not in new]
@@ -456,7 +642,9 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
             files.remove_file(store.root, path)
         if old:
             run(old, "checkout", "HEAD")
-        return tuple(f"your own edit of {path} stays as it is" for path in pairs if path not in same)
+        return tuple(
+            f"your own edit of {path} stays as it is" for path in pairs if path not in same
+        )
 
     with git_commit.committing(store), store.writing():
         return git_commit.until_done(store.worktree, attempt)
@@ -466,7 +654,10 @@ AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
 
 
 def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
-    """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises Refused, StorageFailed."""
+    """Propose these rules (by path) on top of `start`, each on a branch of its own.
+
+    Raises Refused, StorageFailed.
+    """
     by = git_commit.Author(worktree)
     with opened(worktree) as repo:
         draft = Draft(repo)

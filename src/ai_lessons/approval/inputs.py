@@ -1,4 +1,6 @@
-"""What verdicts are made from besides commits. One function reads it, and gives the key that changes with each of it.
+"""What verdicts are made from besides commits.
+
+One function reads it, and gives the key that changes with each of it.
 
 Every reader asks for that key, so this loads neither what judges nor what reads commits.
 """
@@ -12,7 +14,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.git.files import write_json
-from ai_lessons.git.worktree import REMEMBERED, folder, key_of, read_ref, remotes, short_name, tracking
+from ai_lessons.git.worktree import (
+    REMEMBERED,
+    folder,
+    key_of,
+    read_ref,
+    remotes,
+    short_name,
+    tracking,
+)
 from ai_lessons.model.approval import ApprovalPolicy
 
 if TYPE_CHECKING:
@@ -21,7 +31,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.git.worktree import Worktree
 
-NOTHING: Final = "-"  # The digest of no memory
+# The digest of no memory
+NOTHING: Final = "-"
 
 
 class Remembered(NamedTuple):
@@ -53,10 +64,9 @@ def _remembered(data: bytes) -> Remembered:
     try:
         raw = json.loads(data)
         # an earlier version also wrote down a number of signers
-        policies = {
-            ref: policy_of(row["require"], row["distinct"], row.get("forges", ()))
-            for ref, row in raw["policies"].items()
-        }
+        policies = {}
+        for ref, row in raw["policies"].items():
+            policies[ref] = policy_of(row["require"], row["distinct"], row.get("forges", ()))
         return Remembered(dict(raw["tips"]), policies, dict(raw.get("forges", {})))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Remembered()
@@ -64,15 +74,19 @@ def _remembered(data: bytes) -> Remembered:
 
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
-    raw = remembered._asdict() | {"policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}}
+    raw = remembered._asdict() | {
+        "policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}
+    }
     write_json(folder(state_dir) / REMEMBERED, raw)
 
 
 class BranchInputs(NamedTuple):
-    """What the verdicts on one branch are made from: its `tip` (None: no such branch), what is remembered, the signers.
+    """What the verdicts on one branch are made from: its `tip` (None.
 
-    `memory`, `signers` and `around` are digests: of what is remembered, of the list of signers, and of where the
-    history ends in a shallow clone, with filters.
+    No such branch), what is remembered, the signers.
+
+    `memory`, `signers` and `around` are digests: of what is remembered, of the list of signers, and
+    of where the history ends in a shallow clone, with filters.
     """
 
     ref: str
@@ -109,7 +123,10 @@ class Inputs(NamedTuple):
     @property
     def key(self) -> str:
         """What changes with each of these; the memory is its first word."""
-        forge_key = self.on_forge.key if self.on_forge else NOTHING
+        if self.on_forge:
+            forge_key = self.on_forge.key
+        else:
+            forge_key = NOTHING
         return f"{self.branch.memory} {self.branch.key} {self.forge.today} {self.forge.acknowledged} {forge_key}"
 
 
@@ -120,36 +137,52 @@ def read_inputs(worktree: Worktree, ref: str, digest: Callable[[str], str]) -> I
     """
     branch = read_branch(worktree, ref, digest(ref))
     forge = forge_of(worktree, ref, branch.remembered)
-    on_forge = read_branch(worktree, forge.ref, digest(forge.ref)) if forge.ref else None
+    on_forge = None
+    if forge.ref:
+        on_forge = read_branch(worktree, forge.ref, digest(forge.ref))
     return Inputs(branch, forge, on_forge)
 
 
 def read_branch(worktree: Worktree, ref: str, signers: str) -> BranchInputs:
     """What the verdicts on one branch are made from, as it is now. Raises UnsupportedRepository."""
     data = _data(worktree.state_dir)
-    memory = sha256(data).hexdigest() if data else NOTHING
-    return BranchInputs(ref, read_ref(worktree, ref), _remembered(data), memory, signers, key_of(worktree, ""))
+    if data:
+        memory = sha256(data).hexdigest()
+    else:
+        memory = NOTHING
+    return BranchInputs(
+        ref, read_ref(worktree, ref), _remembered(data), memory, signers, key_of(worktree, "")
+    )
 
 
 def forge_of(worktree: Worktree, ref: str, remembered: Remembered) -> Forge:
     """The remote with the address that a person acknowledged, else the one that the branch follows."""
-    addresses = {name: plain_address(url, worktree.top) for name, url in remotes(worktree).items()}
+    addresses = {}
+    for name, url in remotes(worktree).items():
+        addresses[name] = plain_address(url, worktree.top)
     here, acknowledged = tracking(worktree, ref), remembered.forges.get(ref)
     today = addresses.get(here.split("/")[2], "")
     if acknowledged in {None, today}:
         return Forge(here, today, acknowledged)
-    other = next((name for name, address in sorted(addresses.items()) if address == acknowledged), None)
+    other = next(
+        (name for name, address in sorted(addresses.items()) if address == acknowledged), None
+    )
     return Forge(f"refs/remotes/{other}/{short_name(ref)}" if other else "", today, acknowledged)
 
 
 def plain_address(url: str, top: Path) -> str:
-    """An address without what differs between ways to one repository: scheme, user, standard port, `.git`.
+    """An address without what differs between ways to one repository.
+
+    Scheme, user, standard port, `.git`.
 
     `git@github.com:acme/kb.git` and `https://github.com/acme/kb` are `github.com/acme/kb`.
     """
-    if match := re.fullmatch(r"(?:ssh|git|git\+ssh|https?)://(?:[^/@]*@)?([^/:]+)(?::(\d+))?/+(.*)", url):
+    if match := re.fullmatch(
+        r"(?:ssh|git|git\+ssh|https?)://(?:[^/@]*@)?([^/:]+)(?::(\d+))?/+(.*)", url
+    ):
         host, port, path = match.groups()
-        host += f":{port}" if port and port not in {"22", "80", "443", "9418"} else ""
+        if port and port not in {"22", "80", "443", "9418"}:
+            host += f":{port}"
     elif match := re.fullmatch(r"(?:[^/@:]+@)?([^/:]+):(?!//)(.+)", url):
         host, path = match.groups()
     else:

@@ -1,4 +1,7 @@
-"""Open proposals: the files they change, what became of earlier ones, what each would change. Writes nothing."""
+"""Open proposals: the files they change, what became of earlier ones, what each would change.
+
+Writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,26 @@ from ai_lessons.errors import InvalidEntry, Refused, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import RawCommit, behind, commits, read_texts
 from ai_lessons.git.objects import DAMAGED, Draft, opened, read_commit, text_of
-from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of, passed_over, proposal_refs
+from ai_lessons.git.worktree import (
+    OTHERS,
+    PROPOSALS,
+    branch_name,
+    branch_of,
+    passed_over,
+    proposal_refs,
+)
 from ai_lessons.model import approval, layout, markdown
-from ai_lessons.model.approval import BATCH, Person, entry_end, is_rule, moment, report, rule_end, stated_id, trailers
+from ai_lessons.model.approval import (
+    BATCH,
+    Person,
+    entry_end,
+    is_rule,
+    moment,
+    report,
+    rule_end,
+    stated_id,
+    trailers,
+)
 from ai_lessons.model.entries import HANDLE_LENGTH, Kind
 from ai_lessons.model.layout import check_path, derived_id, is_markdown, place, side_of
 from ai_lessons.model.texts import decode, first_of
@@ -33,7 +53,10 @@ FILES_LOOKED_AT: Final = 1000
 
 
 class Piece(NamedTuple):
-    """A file that a proposal changes: its blobs before, after, and on the approval branch now; None for none."""
+    """A file that a proposal changes: its blobs before, after, and on the approval branch now.
+
+    None for none.
+    """
 
     path: str
     old: str | None
@@ -53,7 +76,10 @@ class Piece(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The trees of a proposal: where it left the approval branch, where it ends, and that branch now."""
+    """The trees of a proposal.
+
+    Where it left the approval branch, where it ends, and that branch now.
+    """
 
     worktree: Worktree
     repo: Repo
@@ -70,11 +96,16 @@ class Sides(NamedTuple):
 def plain_blob(draft: Draft, tree: ObjectID | None, path: str) -> str | None:
     """The blob at a path of a tree; None if no plain file is there."""
     version = draft.lookup(tree, os.fsencode(path))
-    return version[1].decode() if version and stat.S_ISREG(version[0]) else None
+    if version and stat.S_ISREG(version[0]):
+        return version[1].decode()
+    return None
 
 
 def blob_at(repo: Repo, commit: str, path: str) -> str | None:
-    """The blob at a path (relative to the worktree's top) of a commit; None if no plain file is there."""
+    """The blob at a path (relative to the worktree's top) of a commit.
+
+    None if no plain file is there.
+    """
     draft = Draft(repo)
     return plain_blob(draft, draft.tree_of(ObjectID(commit.encode())), path)
 
@@ -89,7 +120,9 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
     prefix = os.fsencode(sides.worktree.prefix)
     result: list[Piece] = []
     foreign: list[str] = []
-    changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
+    changes = tree_changes(
+        sides.repo.object_store, sides.before, sides.after, change_type_same=True
+    )
     for change in islice(changes, FILES_LOOKED_AT):
         old, new = change.old, change.new
         raw = (new.path if new else None) or (old.path if old else None) or b""
@@ -101,15 +134,28 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
         here = sides.draft.lookup(sides.here, raw)
         before, after = (side.sha.decode() if side and side.sha else None for side in (old, new))
         result.append(
-            Piece(path, before, after, here[1].decode() if here else None, new.mode if new and after else None)
+            Piece(
+                path,
+                before,
+                after,
+                here[1].decode() if here else None,
+                new.mode if new and after else None,
+            )
         )
     return result, foreign
 
 
 def owners(sides: Sides, piece: Piece) -> set[str]:
-    """The entries that a file belongs to, before and after: more than one where it takes the id of another."""
+    """The entries that a file belongs to, before and after.
+
+    More than one where it takes the id of another.
+    """
     texts = ((sides.before, piece.old), (sides.after, piece.new if piece.is_plain else None))
-    return {_owner(sides, tree, piece.path, blob) for tree, blob in texts if blob}
+    owners: set[str] = set()
+    for tree, blob in texts:
+        if blob:
+            owners.add(_owner(sides, tree, piece.path, blob))
+    return owners
 
 
 def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
@@ -117,11 +163,16 @@ def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
         return rule_of(sides.worktree, sides.repo, path, blob)
     main = _main(sides, tree, path)
     if main != path:
-        return rule_of(sides.worktree, sides.repo, main, blob)  # the side file of a script says its id
-    side = sides.blob(tree, side_of(path)) if _is_script(path) else None
+        # the side file of a script says its id
+        return rule_of(sides.worktree, sides.repo, main, blob)
+    side = None
+    if _is_script(path):
+        side = sides.blob(tree, side_of(path))
     if side:
         return rule_of(sides.worktree, sides.repo, path, side)
-    return rule_of(sides.worktree, sides.repo, path, blob) if is_markdown(path) else derived_id(path)
+    if is_markdown(path):
+        return rule_of(sides.worktree, sides.repo, path, blob)
+    return derived_id(path)
 
 
 def _is_script(path: str) -> bool:
@@ -132,24 +183,43 @@ def _is_script(path: str) -> bool:
 def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
     """The main file of an entry: of a script and its side file the script."""
     script = path.removesuffix(side_of(""))
-    return script if script != path and _is_script(path) and sides.blob(tree, script) else path
+    if script != path and _is_script(path) and sides.blob(tree, script):
+        return script
+    return path
 
 
 def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
     """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
     every = sorted(set().union(*owned.values()))
     is_rules = name.startswith(PROPOSALS)
-    end = rule_end(name) if is_rules else entry_end(name)
-    named = [entry for entry in every if end and entry.endswith(end)]
+    if is_rules:
+        end = rule_end(name)
+    else:
+        end = entry_end(name)
+    named = []
+    for entry in every:
+        if end and entry.endswith(end):
+            named.append(entry)
     what, several = ("rule", "rules") if is_rules else ("entry", "entries")
     if len(named) == 1 or not every:
         return next(iter(named), None), ""
     if named:
-        return named[0], f"it changes {len(named)} {several} whose id ends in {end}, which its name does not tell apart"
+        return (
+            named[0],
+            (
+                f"it changes {len(named)} {several} whose id ends in {end}, which its name "
+                "does not tell apart"
+            ),
+        )
     path = next(path for path, ids in owned.items() if every[0] in ids)
     where = place(path)
-    kind = where.kind if where and where.kind else Kind.DOC
-    better = f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{every[0][-HANDLE_LENGTH:]}"
+    if where and where.kind:
+        kind = where.kind
+    else:
+        kind = Kind.DOC
+    better = (
+        f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{every[0][-HANDLE_LENGTH:]}"
+    )
     return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
 
 
@@ -161,10 +231,17 @@ def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
         if not piece.is_plain:
             yield f"{piece.path} is not a plain file in it"
         if piece.here not in {piece.old, piece.new}:
-            since = "removed or moved" if piece.here is None else "changed" if piece.old else "made"
+            if piece.here is None:
+                since = "removed or moved"
+            elif piece.old:
+                since = "changed"
+            else:
+                since = "made"
             yield f"{piece.path} was {since} on {trunk} since it was proposed"
         elif piece.here is None:
-            for folder in accumulate((sides.worktree.prefix + piece.path).split("/")[:-1], "{}/{}".format):
+            for folder in accumulate(
+                (sides.worktree.prefix + piece.path).split("/")[:-1], "{}/{}".format
+            ):
                 version = sides.draft.lookup(sides.here, os.fsencode(folder))
                 if version and not stat.S_ISDIR(version[0]):
                     yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"
@@ -178,11 +255,15 @@ def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
 
 REJECTION: Final = "rejection"
 _REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
-WHAT: Final = tuple(kind.value for kind in Kind)  # What a proposal may be about; the key that holds its id
+# What a proposal may be about; the key that holds its id
+WHAT: Final = tuple(kind.value for kind in Kind)
 
 
 class Rejection(NamedTuple):
-    """A proposal rejected `at` (ISO 8601); `text` is its file, or all `files`, each below a line with its path."""
+    """A proposal rejected `at` (ISO 8601).
+
+    `text` is its file, or all `files`, each below a line with its path.
+    """
 
     entry: str
     title: str
@@ -198,14 +279,20 @@ class Rejection(NamedTuple):
 
     def render(self) -> bytes:
         """The record's file."""
-        fields = {"kind": REJECTION, self.what: self.entry, **{key: getattr(self, key) for key in _REJECTED}}
+        fields = {
+            "kind": REJECTION,
+            self.what: self.entry,
+            **{key: getattr(self, key) for key in _REJECTED},
+        }
         fields |= {"rejected": self.at} | ({"files": list(self.files)} if self.files else {})
         return markdown.render(fields, self.text).encode()
 
     def texts(self) -> dict[str, str]:
         """What was proposed, by path; empty for a removal."""
         if not self.files:
-            return {self.path: self.text} if self.text else {}
+            if self.text:
+                return {self.path: self.text}
+            return {}
         texts, remaining = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
         for path, following in pairwise(self.files):
             texts[path], _, remaining = remaining.partition("\n" + _heading(following))
@@ -238,7 +325,12 @@ def read_rejection(data: bytes) -> Rejection | None:
         return None
     what = next((key for key in WHAT if key in record.fields), Kind.RULE.value)
     files = record.fields.get("files")
-    fields = {key: "" if value is None else str(value) for key, value in record.fields.items()}
+    fields = {}
+    for key, value in record.fields.items():
+        if value is None:
+            fields[key] = ""
+        else:
+            fields[key] = str(value)
     return Rejection(
         **{key: fields.get(key, "") for key in _REJECTED},
         entry=fields.get(what, ""),
@@ -251,28 +343,43 @@ def read_rejection(data: bytes) -> Rejection | None:
 
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
-    blobs = {blob: path for path, blob in sorted(trunk.view.files.items()) if path.startswith(approval.REJECTED)}
-    contents = read_texts(trunk.worktree, blobs) if blobs else {}
+    blobs = {}
+    for path, blob in sorted(trunk.view.files.items()):
+        if path.startswith(approval.REJECTED):
+            blobs[blob] = path
+    if blobs:
+        contents = read_texts(trunk.worktree, blobs)
+    else:
+        contents = {}
     records = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
-    return [record for record in records if record is not None]
+    results: list[Rejection] = []
+    for record in records:
+        if record is not None:
+            results.append(record)
+    return results
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
     """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         blob = blob_at(repo, tip, worktree.prefix + path)
-        return text_of(worktree, repo, path, blob) if blob else None
+        if blob:
+            return text_of(worktree, repo, path, blob)
+        return None
 
 
-OWN_COMMITS: Final = 100  # The most commits of a merged proposal that are read
+# The most commits of a merged proposal that are read
+OWN_COMMITS: Final = 100
 How = Literal["merge", "commit"]
 
 
 class TakenProposal(NamedTuple):
-    """A proposal of no rule taken in `commit`, by a merge or as a commit; times are ISO 8601, people `Name <email>`.
+    """A proposal of no rule taken in `commit`, by a merge or as a commit.
 
-    `id` may be the end of an id, or empty. `approved_by` is empty where a forge hides it. `title` is that of the commit
-    which took it, else the proposal's name.
+    Times are ISO 8601, people `Name <email>`.
+
+    `id` may be the end of an id, or empty. `approved_by` is empty where a forge hides it. `title`
+    is that of the commit which took it, else the proposal's name.
     """
 
     id: str
@@ -286,11 +393,17 @@ class TakenProposal(NamedTuple):
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
-    """Every proposal of no rule that `branch` (short) took, newest first. Raises UnsupportedRepository."""
+    """Every proposal of no rule that `branch` (short) took, newest first.
+
+    Raises UnsupportedRepository.
+    """
     history = {commit.id: commit for commit in reversed(commits(worktree, [tip]))}
     singles: dict[str, str] = {}
     for commit in history.values():
-        trailers = dict(reversed(approval.trailers(commit.info.message))) if len(commit.parents) < 2 else {}
+        if len(commit.parents) < 2:
+            trailers = dict(reversed(approval.trailers(commit.info.message)))
+        else:
+            trailers = {}
         if name := trailers.get(approval.PROPOSED_TRAILER):
             singles[commit.id] = name
     result: list[TakenProposal] = []
@@ -299,10 +412,14 @@ def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
         if len(commit.parents) < 2:
             continue
         names = approval.merged_branches(commit.info.message, branch)
-        if names is None:  # a message in the user's own words: the merged commits name their branches
+        if names is None:
+            # a message in the user's own words: the merged commits name their branches
             names = tuple(singles.get(side, "") for side in commit.parents[1:])
         for side, name in zip(commit.parents[1:], names, strict=False):
-            line = list(islice(behind(history, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
+            if name.startswith(OTHERS):
+                line = list(islice(behind(history, side), OWN_COMMITS))
+            else:
+                line = []
             if line:
                 merged |= {source.id for source in line if singles.get(source.id) == name}
                 result.append(_taken(name, commit, line[0], "merge"))
@@ -316,32 +433,41 @@ def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
     trailers = dict(approval.trailers(source.info.message) + approval.trailers(commit.info.message))
     subject = commit.info.message.partition("\n")[0].strip()
-    title = subject.partition(": ")[2] if subject.startswith(f"{approval.APPROVE} ") else name
+    if subject.startswith(f"{approval.APPROVE} "):
+        title = subject.partition(": ")[2]
+    else:
+        title = name
     by: Person | None = commit.info.committer
     if commit.info.committer.email in approval.FORGES:
         # on a forge the author of a merge pressed the button; no other commit says who did
-        by = commit.info.author if how == "merge" else None
+        by = None
+        if how == "merge":
+            by = commit.info.author
     entry = trailers.get(approval.ENTRY_TRAILER) or approval.entry_end(name) or ""
     at, author = moment(commit.info.committed), str(source.info.author)
     return TakenProposal(entry, title, name, how, str(by or ""), at, author, commit.id)
 
 
-Repository = Repo  # An open repository, for those who only hand it on
+# An open repository, for those who only hand it on
+Repository = Repo
 Sort = Literal["new", "edit", "removal"]
 
-MOST_COMMITS: Final = 1000  # A branch with more commits of its own is no proposal
-LOOKED_AT: Final = 500  # The most branches that one page reads, at about a millisecond each
-RIVALS_NAMED: Final = 3  # The most other proposals about the same entry that a fault names
+# A branch with more commits of its own is no proposal
+MOST_COMMITS: Final = 1000
+# The most branches that one page reads, at about a millisecond each
+LOOKED_AT: Final = 500
+# The most other proposals about the same entry that a fault names
+RIVALS_NAMED: Final = 3
 
 
 class OpenProposal(NamedTuple):
     """An open proposal.
 
-    `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
-    `entry` is an id and `path` its file. `foreign` are
-    changed files of other entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last
-    first; `at` is in seconds since 1970; `report` is the text of the commit between subject and trailers; `batch`
-    names the import that made it, and `makers` are the author and committer of that.
+    `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same
+    without a remote. `entry` is an id and `path` its file. `foreign` are changed files of other
+    entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last first;
+    `at` is in seconds since 1970; `report` is the text of the commit between subject and trailers;
+    `batch` names the import that made it, and `makers` are the author and committer of that.
     """
 
     ref: str
@@ -374,7 +500,9 @@ class OpenProposal(NamedTuple):
     @property
     def smuggled(self) -> str:
         """A sentence about the other files that it changes; empty if there are none."""
-        return f"it also changes {first_of(self.foreign, 3)}" if self.foreign else ""
+        if self.foreign:
+            return f"it also changes {first_of(self.foreign, 3)}"
+        return ""
 
     @property
     def piece(self) -> Piece:
@@ -383,18 +511,25 @@ class OpenProposal(NamedTuple):
 
 
 def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
-    """The refs of open proposals that were not `rejected`, a local branch before a remote's. Reads no object."""
+    """The refs of open proposals that were not `rejected`, a local branch before a remote's.
+
+    Reads no object.
+    """
     refs = proposal_refs(trunk.worktree)
     closed = trunk.contains(set(refs.values())) | set(rejected)
     by_branch: dict[tuple[str, str], str] = {}
-    for ref, commit in sorted(refs.items()):  # refs/heads/ comes before refs/remotes/
+    for ref, commit in sorted(refs.items()):
+        # refs/heads/ comes before refs/remotes/
         if commit not in closed:
             by_branch.setdefault((branch_of(ref), commit), ref)
     return {ref: commit for (_, commit), ref in by_branch.items()}
 
 
 class ProposalPage(NamedTuple):
-    """Open proposals, oldest first; by writer the number of branches that were not read; by ref why one cannot be."""
+    """Open proposals, oldest first; by writer the number of branches that were not read.
+
+    By ref why one cannot be.
+    """
 
     proposals: list[OpenProposal]
     left_out: Counter[str]
@@ -402,9 +537,15 @@ class ProposalPage(NamedTuple):
 
 
 def read_page(
-    repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int | None = None, first: Collection[str] = ()
+    repo: Repo,
+    trunk: Trunk,
+    refs: Mapping[str, str],
+    most: int | None = None,
+    first: Collection[str] = (),
 ) -> ProposalPage:
-    """The open proposals of `refs`: all, or at most `most`, those of `first` and then of every writer in turn.
+    """The open proposals of `refs`.
+
+    All, or at most `most`, those of `first` and then of every writer in turn.
 
     The turns keep one writer's many proposals from hiding those of others.
     """
@@ -425,7 +566,10 @@ def read_page(
 def _in_turn(
     repo: Repo, refs: Mapping[str, str], first: Collection[str], damaged: dict[str, str]
 ) -> list[tuple[str, str]]:
-    """The refs and their last writers: `first`, then one of each writer, newest first. Local branches are one's."""
+    """The refs and their last writers: `first`, then one of each writer, newest first.
+
+    Local branches are one's.
+    """
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
         try:
@@ -433,7 +577,10 @@ def _in_turn(
         except (UnsupportedRepository, OSError, *DAMAGED):
             damaged[ref] = passed_over(ref, commit)
         else:
-            key = "" if ref.startswith("refs/heads/") else tip.author.email
+            if ref.startswith("refs/heads/"):
+                key = ""
+            else:
+                key = tip.author.email
             by_writer[key].append((-tip.committed, ref, str(tip.author)))
     turns = [
         (ref not in first, turn, key, ref, writer)
@@ -451,14 +598,23 @@ def _with_rivals(proposals: list[OpenProposal]) -> list[OpenProposal]:
     result = []
     for proposal in sorted(proposals, key=lambda proposal: (proposal.at, proposal.branch)):
         rivals = (rival.branch for rival in by_entry[proposal.entry] if rival is not proposal)
-        what = "rule" if proposal.is_rule else "entry"
-        faults = (f"{branch} proposes something else for this {what}" for branch in islice(rivals, RIVALS_NAMED))
+        if proposal.is_rule:
+            what = "rule"
+        else:
+            what = "entry"
+        faults = (
+            f"{branch} proposes something else for this {what}"
+            for branch in islice(rivals, RIVALS_NAMED)
+        )
         result.append(proposal._replace(faults=(*proposal.faults, *faults)))
     return result
 
 
 def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenProposal | None:
-    """One proposal; None if it is closed, changes nothing that it could be about, or is far too long to be one."""
+    """One proposal.
+
+    None if it is closed, changes nothing that it could be about, or is far too long to be one.
+    """
     line, name = _line(repo, trunk, commit), branch_of(ref)
     if line is None:
         return None
@@ -488,7 +644,9 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         path=_main(sides, sides.after if piece.new else sides.before, piece.path),
         sort="removal" if not new else "edit" if old else "new",
         pieces=own_pieces,
-        suggested_by=tuple(dict.fromkeys(made.info.author for made in commits if len(made.parents) < 2)),
+        suggested_by=tuple(
+            dict.fromkeys(made.info.author for made in commits if len(made.parents) < 2)
+        ),
         at=commits[0].info.committed,
         trailers=trailers(messages[0]),
         foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
@@ -500,24 +658,41 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
 
 
 def _place_beside(trunk: Trunk, rule: str, pieces: Sequence[Piece]) -> str:
-    """The fault of a rule that stands at another place on the approval branch, too; empty if it does not."""
+    """The fault of a rule that stands at another place on the approval branch, too.
+
+    Empty if it does not.
+    """
     elsewhere = trunk.places(rule) - {piece.path for piece in pieces}
-    return f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already" if elsewhere else ""
+    if elsewhere:
+        return f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already"
+    return ""
 
 
 def _batch_of(commits: Sequence[RawCommit]) -> tuple[str, tuple[Person, ...]]:
-    """The batch that the trailers of a branch state, and its author and committer; a branch of several has none.
+    """The batch that the trailers of a branch state, and its author and committer.
+
+    A branch of several has none.
 
     A trailer can be forged: the batch of one person must take in no commit of another.
     """
-    makers = {(commit.info.author, commit.info.committer) for commit in commits}
-    stated = (value for commit in commits for key, value in trailers(commit.info.message) if key == BATCH)
-    batch = next(stated, "") if len(makers) == 1 else ""
+    makers = set()
+    for commit in commits:
+        makers.add((commit.info.author, commit.info.committer))
+    stated = (
+        value for commit in commits for key, value in trailers(commit.info.message) if key == BATCH
+    )
+    if len(makers) == 1:
+        batch = next(stated, "")
+    else:
+        batch = ""
     return batch, next(iter(makers)) if batch else ()
 
 
 def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[Piece]) -> bool:
-    """Whether the approval branch has what is proposed; of an entry that is no rule, whether it ever had that."""
+    """Whether the approval branch has what is proposed.
+
+    Of an entry that is no rule, whether it ever had that.
+    """
     pieces = [piece for piece in pieces if not piece.done]
     if not pieces:
         return True
@@ -525,11 +700,16 @@ def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[P
         return False
     worktree, since = trunk.worktree, f"{base.decode()}..{trunk.tip}"
     return all(
-        p.new and p.here != p.old and plumbing.stood(worktree, since, worktree.prefix + p.path, p.new) for p in pieces
+        p.new
+        and p.here != p.old
+        and plumbing.stood(worktree, since, worktree.prefix + p.path, p.new)
+        for p in pieces
     )
 
 
-def _line(repo: Repo, trunk: Trunk, tip: str) -> tuple[tuple[RawCommit, ...], ObjectID | None] | None:
+def _line(
+    repo: Repo, trunk: Trunk, tip: str
+) -> tuple[tuple[RawCommit, ...], ObjectID | None] | None:
     """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
     commits: dict[str, RawCommit] = {}
     edges: list[str] = []
@@ -537,11 +717,20 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> tuple[tuple[RawCommit, ...], Ob
     while ahead:
         shared = trunk.contains(ahead)
         edges += [commit for commit in ahead if commit in shared]
-        fresh = [commit for commit in ahead if commit not in shared]
-        commits |= {commit: read_commit(repo.object_store, ObjectID(commit.encode())) for commit in fresh}
+        fresh = []
+        for commit in ahead:
+            if commit not in shared:
+                fresh.append(commit)
+        commits |= {
+            commit: read_commit(repo.object_store, ObjectID(commit.encode())) for commit in fresh
+        }
         if len(commits) > MOST_COMMITS:
-            return None  # a pushed branch must not stop the review of the others
+            # a pushed branch must not stop the review of the others
+            return None
         parents = dict.fromkeys(parent for commit in fresh for parent in commits[commit].parents)
-        ahead = [parent for parent in parents if parent not in commits]
+        ahead = []
+        for parent in parents:
+            if parent not in commits:
+                ahead.append(parent)
     base = trunk.newest(dict.fromkeys(edges))
     return tuple(commits.values()), ObjectID(base.encode()) if base else None

@@ -1,4 +1,7 @@
-"""The signers that count: a list pinned on this machine, with which git verifies the signatures of commits."""
+"""The signers that count.
+
+A list pinned on this machine, with which git verifies the signatures of commits.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,15 @@ from ai_lessons.approval.inputs import plain_address
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.files import replace_file, translated, write_json
-from ai_lessons.git.worktree import NAMES, cut_off, folder, noted_names, read_ref, remote_address, short_name
+from ai_lessons.git.worktree import (
+    NAMES,
+    cut_off,
+    folder,
+    noted_names,
+    read_ref,
+    remote_address,
+    short_name,
+)
 from ai_lessons.model import expression
 from ai_lessons.model.approval import Signature, approval_lines
 
@@ -26,11 +37,13 @@ if TYPE_CHECKING:
 
     from ai_lessons.git.worktree import Worktree
 
-LIMIT: Final = 256 * 1024  # Bytes. A list of a thousand people is half of it
+# Bytes. A list of a thousand people is half of it
+LIMIT: Final = 256 * 1024
 OPENPGP: Final = "openpgp"
 _HEAD: Final = "# ai-lessons "
 _OPTION = expression(r'([A-Za-z-]+)="((?:[^"\\]|\\"?)++)"')
-_OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)  # without groups of their own
+# without groups of their own
+_OPTIONS = re.sub(r"\((?!\?)", "(?:", _OPTION.pattern)
 _LINE = expression(
     rf"""(?!\#)(?:"([^"]+)"\s*|((?!")\S+)\s+)((?:{_OPTIONS}(?:,{_OPTIONS})*+\s+)?)
     ((?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+)\s+(\S+)\s*.*""",
@@ -40,13 +53,16 @@ _GPG_LINE = expression(rf"(?!\#)(\S+)\s+{OPENPGP}\s+([0-9A-Fa-f]{{40}})")
 _OPTION_NAMES = {"namespaces", "valid-after", "valid-before"}
 _TIME = expression(r"[0-9]{8}(?:[0-9]{4}(?:[0-9]{2})?)?Z?")
 _SSH_SIGNATURE = expression(
-    rb"\ngpgsig -----BEGIN SSH SIGNATURE-----\n((?: [A-Za-z0-9+/=]+\n)+) -----END SSH SIGNATURE-----\n"
+    rb"\ngpgsig -----BEGIN SSH SIGNATURE-----\n((?: [A-Za-z0-9+/=]+\n)+) -----END SSH "
+    rb"SIGNATURE-----\n"
 )
 _COMMITTER = expression(rb"\ncommitter [^<>\n]*<([\w.+@-]+)> ")
 
 
 class Signer(NamedTuple):
-    """A line of the list: the key's fingerprint (`SHA256:…`; of OpenPGP 40 hexadecimal digits), and when it counts.
+    """A line of the list: the key's fingerprint (`SHA256:…`.
+
+    Of OpenPGP 40 hexadecimal digits), and when it counts.
 
     Times are in seconds since 1970.
     """
@@ -68,7 +84,10 @@ class Signer(NamedTuple):
 
 
 def parse_signers(data: bytes) -> tuple[Signer, ...]:
-    """OpenSSH's `allowed_signers` (ssh-keygen(1)), and lines `ADDRESS openpgp FINGERPRINT`; others do not count."""
+    """OpenSSH's `allowed_signers` (ssh-keygen(1)), and lines `ADDRESS openpgp FINGERPRINT`.
+
+    Others do not count.
+    """
     signers = []
     for line in data.decode("utf-8", "replace").splitlines() if len(data) <= LIMIT else ():
         plain = line.strip(" \t\r")
@@ -82,13 +101,21 @@ def parse_signers(data: bytes) -> tuple[Signer, ...]:
 
 def _signer(line: re.Match[str]) -> Signer:
     """What a line says. Raises ValueError and its like: nothing that counts."""
-    stated = [(name.lower(), value) for name, value in _OPTION.findall(line[3])]
+    stated = []
+    for name, value in _OPTION.findall(line[3]):
+        stated.append((name.lower(), value))
     options, key = dict(stated), b64decode(line[5], validate=True)
     after, before = (_moment(options.get(name)) for name in ("valid-after", "valid-before"))
     kind = key[4 : 4 + int.from_bytes(key[:4], "big")].decode("ascii")
-    if kind != line[4] or "-cert-v01@" in kind or len(options) != len(stated) or not options.keys() <= _OPTION_NAMES:
+    if (
+        kind != line[4]
+        or "-cert-v01@" in kind
+        or len(options) != len(stated)
+        or not options.keys() <= _OPTION_NAMES
+    ):
         raise ValueError(line[0])
-    fingerprint = "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")  # as `ssh-keygen -l` prints it
+    # as `ssh-keygen -l` prints it
+    fingerprint = "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
     return Signer(line[1] or line[2], fingerprint, kind, line[0], after, before)
 
 
@@ -103,7 +130,10 @@ def _moment(text: str | None) -> float | None:
 
 
 class SignerList(NamedTuple):
-    """A pinned list: what lines of approval call it, the addresses that find it, the first commit that does, its text.
+    """A pinned list.
+
+    What lines of approval call it, the addresses that find it, the first commit that does, its
+    text.
 
     The first lines of its file say so, as comments.
     """
@@ -120,23 +150,38 @@ class SignerList(NamedTuple):
     def render(self) -> bytes:
         """Its file."""
         heads = [f"list: {self.name}", *(f"address: {address}" for address in self.addresses)]
-        heads += [f"first: {self.first}"] if self.first else []
+        if self.first:
+            heads += [f"first: {self.first}"]
         return "".join(f"{_HEAD}{head}\n" for head in heads).encode() + self.data
 
 
 def read_list(name: str, data: bytes) -> SignerList:
-    """The list in a file called `name`; one of an earlier version is named by a first commit and says nothing else."""
+    """The list in a file called `name`.
+
+    One of an earlier version is named by a first commit and says nothing else.
+    """
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
-    heads = [line.removeprefix(_HEAD).strip().partition(": ") for line in lines if line.startswith(_HEAD)]
+    heads = []
+    for line in lines:
+        if line.startswith(_HEAD):
+            heads.append(line.removeprefix(_HEAD).strip().partition(": "))
     keys = "".join(line for line in lines if not line.startswith(_HEAD)).encode()
-    stated = {key: value for key, _, value in heads}
-    first = name.removesuffix(".allowed") if not heads else stated.get("first", "")
+    stated = {}
+    for key, _, value in heads:
+        stated[key] = value
+    if not heads:
+        first = name.removesuffix(".allowed")
+    else:
+        first = stated.get("first", "")
     addresses = tuple(value for key, _, value in heads if key == "address")
     return SignerList(stated.get("list", first), addresses, first, keys)
 
 
 class PinnedSigners:
-    """The list of one repository in the user's folder `config_dir`: found by its address, else by a first commit."""
+    """The list of one repository in the user's folder `config_dir`.
+
+    Found by its address, else by a first commit.
+    """
 
     def __init__(
         self,
@@ -146,8 +191,16 @@ class PinnedSigners:
         now: Callable[[], datetime],
         match: tuple[SignerList | None, bool] | None = None,
     ) -> None:
-        """`ref` is the approval branch; `match`: a list to look with, in place of the pinned one."""
-        self._worktree, self._ref, self._folder, self._now = worktree, ref, config_dir / "signers", now
+        """`ref` is the approval branch.
+
+        `match`: a list to look with, in place of the pinned one.
+        """
+        self._worktree, self._ref, self._folder, self._now = (
+            worktree,
+            ref,
+            config_dir / "signers",
+            now,
+        )
         self._match = match
 
     def _lists(self) -> list[SignerList]:
@@ -166,7 +219,10 @@ class PinnedSigners:
         return lists
 
     def matching(self) -> tuple[SignerList | None, bool]:
-        """The list of this repository, if any, and whether its address found it. Raises StorageFailed."""
+        """The list of this repository, if any, and whether its address found it.
+
+        Raises StorageFailed.
+        """
         if self._match is None:
             self._match = self._find()
         return self._match
@@ -176,44 +232,71 @@ class PinnedSigners:
         if not lists:
             return None, False
         stated = remote_address(self._worktree, self._ref)
-        address = plain_address(stated, self._worktree.top) if stated else ""
-        for _ in range(2):  # git is only asked for its own name of an address that no list has as it is written
-            if by_address := [pinned for pinned in lists if address and address in pinned.addresses]:
+        if stated:
+            address = plain_address(stated, self._worktree.top)
+        else:
+            address = ""
+        for _ in range(2):
+            # git is only asked for its own name of an address that no list has as it is written
+            if by_address := [
+                pinned for pinned in lists if address and address in pinned.addresses
+            ]:
                 return by_address[0], True
             address = self._address()
         firsts = self._first_commits()
-        by_first = [pinned for pinned in lists if pinned.first in firsts]
-        alone = by_first[0] if len(by_first) == 1 else None
-        # a repository without a remote is no copy of another one, as far as a list without an address tells
+        by_first = []
+        for pinned in lists:
+            if pinned.first in firsts:
+                by_first.append(pinned)
+        alone = None
+        if len(by_first) == 1:
+            alone = by_first[0]
+        # a repository without a remote is no copy of another one, as far as a list without an
+        # address tells
         return alone, alone is not None and not address and not alone.addresses
 
     def with_data(self, data: bytes) -> PinnedSigners:
         """The same as if this were in the list, to look at what would change."""
         listed, by_address = self.matching()
-        changed = listed._replace(data=data) if listed else self._new(data)
-        return PinnedSigners(self._worktree, self._ref, self._folder.parent, self._now, (changed, by_address))
+        if listed:
+            changed = listed._replace(data=data)
+        else:
+            changed = self._new(data)
+        return PinnedSigners(
+            self._worktree, self._ref, self._folder.parent, self._now, (changed, by_address)
+        )
 
     def read(self) -> tuple[Signer, ...] | None:
         """All signers on the list; None if no list is pinned. Raises StorageFailed."""
         listed, _ = self.matching()
-        return None if listed is None else parse_signers(listed.data)
+        if listed is None:
+            return None
+        return parse_signers(listed.data)
 
     def file(self) -> Path:
-        """Where the list is, or would be. Raises Refused (nothing tells which repository this is)."""
+        """Where the list is, or would be.
+
+        Raises Refused (nothing tells which repository this is).
+        """
         listed, _ = self.matching()
         listed = listed or self._new(b"")
         old = self._folder / f"{listed.name}.allowed"
-        return old if old.exists() else self._folder / listed.file_name()
+        if old.exists():
+            return old
+        return self._folder / listed.file_name()
 
     def pin(self, data: bytes, *, copy: bool = False, name: str = "") -> None:
         """Replace the list, whole or not at all; no other user may read or write the file.
 
-        A copy of a repository whose list has another address gets a list of its own, or, as a `copy`, adds its
-        address to that one. `name`: what the lines of approval here call it.
+        A copy of a repository whose list has another address gets a list of its own, or, as a
+        `copy`, adds its address to that one. `name`: what the lines of approval here call it.
         Raises Refused (nothing tells which repository this is), StorageFailed.
         """
         listed, by_address = self.matching()
-        replaced = listed if listed and (by_address or copy) else self._new(data)
+        if listed and (by_address or copy):
+            replaced = listed
+        else:
+            replaced = self._new(data)
         address = self._address()
         addresses = tuple(dict.fromkeys((*replaced.addresses, *([address] if address else []))))
         listed = replaced._replace(name=name or replaced.name, addresses=addresses, data=data)
@@ -228,25 +311,41 @@ class PinnedSigners:
         self._match = None
 
     def refuse_copy(self) -> None:
-        """Raises Refused where the list was found by a first commit alone: a fork would sign for the original."""
+        """Raises Refused where the list was found by a first commit alone.
+
+        A fork would sign for the original.
+        """
         listed, by_address = self.matching()
         if listed is not None and not by_address:
             raise Refused(
-                f"the list of signers {listed.name} does not name the address of this repository, so nothing is signed",
-                hint="a copy: ai-lessons admin signers --copy; a fork: ai-lessons admin signers FILE",
+                (
+                    f"the list of signers {listed.name} does not name the address of this "
+                    "repository, so nothing is signed"
+                ),
+                hint=(
+                    "a copy: ai-lessons admin signers --copy; a fork: ai-lessons admin signers FILE"
+                ),
             )
 
     def line_name(self) -> str:
-        """What a line of approval made here calls the list, also where none is pinned. Raises Refused."""
+        """What a line of approval made here calls the list, also where none is pinned.
+
+        Raises Refused.
+        """
         listed, _ = self.matching()
         return (listed or self._new(b"")).name
 
     def _new(self, data: bytes) -> SignerList:
         """A list for this repository. Raises Refused: nothing tells which repository this is."""
         address, firsts = self._address(), sorted(self._first_commits())
-        first = firsts[0] if len(firsts) == 1 else self._first_on_trunk()
+        if len(firsts) == 1:
+            first = firsts[0]
+        else:
+            first = self._first_on_trunk()
         if not address and not first:
-            raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
+            raise Refused(
+                "a shallow clone cannot tell which repository this is", hint="git fetch --unshallow"
+            )
         # a path says nothing on another machine; but a fork at another path gets a name of its own
         local = not address or address.startswith("/")
         if local and first and all(pinned.name != first for pinned in self._lists()):
@@ -259,28 +358,43 @@ class PinnedSigners:
         """The address of the remote of the approval branch, as lists have it; empty for none."""
         url = remote_address(self._worktree, self._ref)
         if not url or url.startswith(("/", ".", "file:")):
-            return plain_address(url, self._worktree.top) if url else ""
+            if url:
+                return plain_address(url, self._worktree.top)
+            return ""
         # url.*.insteadOf of the user's own settings: only git knows them
         done = plumbing.run(self._worktree, "ls-remote", "--get-url", url)
         return plain_address(done.text if not done.code and done.text else url, self._worktree.top)
 
     def _first_commits(self) -> frozenset[str]:
-        """All first commits in the history of the approval branch; none where a shallow clone lacks them."""
+        """All first commits in the history of the approval branch.
+
+        None where a shallow clone lacks them.
+        """
         tip = read_ref(self._worktree, self._ref)
         if tip is None or cut_off(self._worktree):
             return frozenset()
         before, names = noted_names(self._worktree).get(self._ref, ("", ""))
         if before == tip:
             return frozenset(names.split())
-        since = self._listed("--parents", "--boundary", tip, f"^{before}") if before else []
-        if [f"-{before}"] in [row[:1] for row in since or ()]:  # it is behind the tip, so only what came since is new
-            new = [row[0] for row in since or () if len(row) == 1 and row[0][0] != "-"]
+        if before:
+            since = self._listed("--parents", "--boundary", tip, f"^{before}")
+        else:
+            since = []
+        if [f"-{before}"] in [row[:1] for row in since or ()]:
+            # it is behind the tip, so only what came since is new
+            new = []
+            for row in since or ():
+                if len(row) == 1 and row[0][0] != "-":
+                    new.append(row[0])
             firsts = frozenset((*names.split(), *new))
         elif (rows := self._listed("--max-parents=0", tip)) is not None:
             firsts = frozenset(row[0] for row in rows)
         else:
-            raise UnsupportedRepository(f"the history of {self._worktree.top} cannot be read", hint="git fsck")
-        with suppress(AiLessonsError):  # then it is read again the next time
+            raise UnsupportedRepository(
+                f"the history of {self._worktree.top} cannot be read", hint="git fsck"
+            )
+        with suppress(AiLessonsError):
+            # then it is read again the next time
             noted = {**noted_names(self._worktree), self._ref: (tip, " ".join(sorted(firsts)))}
             write_json(folder(self._worktree.state_dir) / NAMES, noted)
         return firsts
@@ -291,23 +405,36 @@ class PinnedSigners:
         if tip is None or cut_off(self._worktree):
             return ""
         rows = self._listed("--first-parent", "--max-parents=0", tip)
-        return rows[-1][0] if rows else ""
+        if rows:
+            return rows[-1][0]
+        return ""
 
     def _listed(self, *asked: str) -> list[list[str]] | None:
         """The rows of `git rev-list`; None where the history cannot be read."""
         done = plumbing.run(self._worktree, "--no-replace-objects", "rev-list", *asked, "--")
-        return None if done.code else [row.split() for row in done.text.splitlines()]
+        if done.code:
+            return None
+        return [row.split() for row in done.text.splitlines()]
 
     def _valid(self) -> list[Signer]:
-        """The signers whose keys are valid now: a commit can be dated back to when a key was valid."""
+        """The signers whose keys are valid now.
+
+        A commit can be dated back to when a key was valid.
+        """
         now = self._now().timestamp()
-        return [signer for signer in self.read() or () if (signer.after or now) <= now <= (signer.before or now)]
+        results: list[Signer] = []
+        for signer in self.read() or ():
+            if (signer.after or now) <= now <= (signer.before or now):
+                results.append(signer)
+        return results
 
     @property
     def name(self) -> str | None:
         """What lines of approval call the list; None where none is pinned."""
         listed, _ = self.matching()
-        return listed.name if listed else None
+        if listed:
+            return listed.name
+        return None
 
     @property
     def digest(self) -> str:
@@ -315,10 +442,15 @@ class PinnedSigners:
         listed, _ = self.matching()
         if listed is None:
             return "-"
-        return sha256("\n".join([listed.name, *(signer.line for signer in self._valid())]).encode()).hexdigest()
+        return sha256(
+            "\n".join([listed.name, *(signer.line for signer in self._valid())]).encode()
+        ).hexdigest()
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
-        """The commits with a signature that git calls good, by a valid signer. Raises UnsupportedRepository."""
+        """The commits with a signature that git calls good, by a valid signer.
+
+        Raises UnsupportedRepository.
+        """
         signers = {signer.key: signer for signer in self._valid()}
         if not signers:
             return {}
@@ -326,14 +458,17 @@ class PinnedSigners:
         verdicts = {}
         for commit, status, *keys in verify(self._worktree, commits, lines):
             signer = next((signers[key] for key in keys if key in signers), None)
-            # a good OpenPGP signature is G or U, as the user's own web of trust has it: here the list decides
+            # a good OpenPGP signature is G or U, as the user's own web of trust has it: here the
+            # list decides
             if signer and status in ("GU" if signer.kind == OPENPGP else "G"):
                 verdicts[commit] = Signature(signer.name(), signer.key)
         return verdicts
 
 
 def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> list[list[str]]:
-    """Git's verdicts on signatures by these `allowed_signers`: commit, status (see `%G?` in git-log(1)), keys.
+    """Git's verdicts on signatures by these `allowed_signers`.
+
+    Commit, status (see `%G?` in git-log(1)), keys.
 
     Raises UnsupportedRepository.
     """
@@ -342,7 +477,8 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
     from ai_lessons.git.commits import AS_IT_IS, PATIENCE
 
     with TemporaryDirectory(prefix="ai-lessons-signers-") as name:
-        # a repository without settings of its own: its config may name programs and lists, and only the user's count
+        # a repository without settings of its own: its config may name programs and lists, and only
+        # the user's count
         place = Path(name)
         for part in ("objects", "refs"):
             (place / part).mkdir()
@@ -352,14 +488,30 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
         done = plumbing.run(
             worktree,
             *("--no-replace-objects", *settings),
-            *("log", "--no-walk=unsorted", "--stdin", "-s", "--encoding=UTF-8", "--format=%H %G? %GF %GP"),
+            *(
+                "log",
+                "--no-walk=unsorted",
+                "--stdin",
+                "-s",
+                "--encoding=UTF-8",
+                "--format=%H %G? %GF %GP",
+            ),
             stdin="".join(f"{commit}\n" for commit in commits).encode(),
-            extra={**AS_IT_IS, "GIT_DIR": name, "GIT_OBJECT_DIRECTORY": str(worktree.common_dir / "objects")},
+            extra={
+                **AS_IT_IS,
+                "GIT_DIR": name,
+                "GIT_OBJECT_DIRECTORY": str(worktree.common_dir / "objects"),
+            },
             timeout=PATIENCE,
         )
     if done.code:
-        raise UnsupportedRepository(f"the signatures in {worktree.top} cannot be read: {done.err}", hint="git fsck")
-    return [line.split() for line in done.text.splitlines()]
+        raise UnsupportedRepository(
+            f"the signatures in {worktree.top} cannot be read: {done.err}", hint="git fsck"
+        )
+    results: list[list[str]] = []
+    for line in done.text.splitlines():
+        results.append(line.split())
+    return results
 
 
 def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
@@ -373,10 +525,16 @@ def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
     for commit, status, *keys in verify(worktree, commits, ()):
         if status not in "GU" or not keys or keys[-1] in lines:
             continue
-        raw = plumbing.run(worktree, "--no-replace-objects", "cat-file", "commit", commit, extra=AS_IT_IS).out
+        raw = plumbing.run(
+            worktree, "--no-replace-objects", "cat-file", "commit", commit, extra=AS_IT_IS
+        ).out
         address, ssh = _COMMITTER.search(raw), _SSH_SIGNATURE.search(raw)
-        who = address[1].decode(errors="replace") if address else "signer"
-        if ssh:  # SSHSIG, a version of 4 bytes, and the key behind its length: OpenSSH's PROTOCOL.sshsig
+        if address:
+            who = address[1].decode(errors="replace")
+        else:
+            who = "signer"
+        if ssh:
+            # SSHSIG, a version of 4 bytes, and the key behind its length: OpenSSH's PROTOCOL.sshsig
             blob = b64decode(ssh[1])[10:]
             key = blob[4 : 4 + int.from_bytes(blob[:4], "big")]
             kind = key[4 : 4 + int.from_bytes(key[:4], "big")].decode("ascii", "replace")
@@ -393,4 +551,8 @@ def lists_named(worktree: Worktree, commits: Sequence[str]) -> set[str]:
     shown = ("--no-replace-objects", "cat-file", "commit")
     raw = (plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text for commit in commits)
     messages = (text.partition("\n\n")[2] for text in raw)
-    return {line.signers for message in messages for line in approval_lines(message)}
+    results: set[str] = set()
+    for message in messages:
+        for line in approval_lines(message):
+            results.add(line.signers)
+    return results

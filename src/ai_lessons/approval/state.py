@@ -1,4 +1,7 @@
-"""The approval branch as judged: derived from its whole history, cached in one file, and what a clone remembers."""
+"""The approval branch as judged.
+
+Derived from its whole history, cached in one file, and what a clone remembers.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,16 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.approval.inputs import BranchInputs, Inputs, Remembered, forge_of, load, policy_of, read_branch, save
+from ai_lessons.approval.inputs import (
+    BranchInputs,
+    Inputs,
+    Remembered,
+    forge_of,
+    load,
+    policy_of,
+    read_branch,
+    save,
+)
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import plumbing
@@ -62,19 +74,27 @@ def keep(place: Path, key: str, value: object) -> None:
 
 
 def kept(place: Path, key: str) -> Any:
-    """The value last written for this key; None for another key, and for a file that cannot be read."""
+    """The value last written for this key.
+
+    None for another key, and for a file that cannot be read.
+    """
     noted = read_json(place)
-    return noted.get("value") if isinstance(noted, dict) and noted.get("key") == key else None
+    if isinstance(noted, dict) and noted.get("key") == key:
+        return noted.get("value")
+    return None
 
 
-_FORMAT: Final = "12"  # Raise it when the same history would be judged differently
-_EARLIER: Final = ("11", "10")  # The formats of the editions that also took other evidence than today's
+# Raise it when the same history would be judged differently
+_FORMAT: Final = "12"
+# The formats of the editions that also took other evidence than today's
+_EARLIER: Final = ("11", "10")
 
 
 class CachedView(NamedTuple):
     """A view without alarms; `missing`: the history lost the tip `checked`, seen before.
 
-    `signers` is the digest of the signers, where the policy needs any, `around` that of `BranchInputs`.
+    `signers` is the digest of the signers, where the policy needs any, `around` that of
+    `BranchInputs`.
     """
 
     view: BranchView
@@ -110,7 +130,10 @@ def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
 def policy_in_force(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered, signers: Signers = NO_SIGNERS
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the stated one if it is the first or only stricter; else a person must acknowledge it."""
+    """The policy to judge by: the stated one if it is the first or only stricter.
+
+    Else a person must acknowledge it.
+    """
     policy, alarms = _stated_or_stricter(ref, stated, remembered)
     # a person who pins a list of signers wants signatures, whatever a pulled settings file says
     return (policy._replace(require="signed") if signers.name else policy), alarms
@@ -120,9 +143,15 @@ def _stated_or_stricter(
     ref: str, stated: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
     # a clone whose branch is the remote's by now keeps the policy that its own branch had
-    earlier = remembered.policies.get(ref) or remembered.policies.get(f"refs/heads/{short_name(ref)}")
+    earlier = remembered.policies.get(ref) or remembered.policies.get(
+        f"refs/heads/{short_name(ref)}"
+    )
     if stated is None:
-        alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")
+        alarm = Alarm(
+            "settings",
+            "the settings on the approval branch cannot be read",
+            "ai-lessons admin validate",
+        )
         return earlier or ApprovalPolicy("signed", distinct=True), (alarm,)
     if earlier is None:
         return stated, ()
@@ -132,10 +161,13 @@ def _stated_or_stricter(
     if policy == stated:
         return stated, ()
     was, is_now, stays = (
-        f"{each.require}{' by another person' if each.distinct else ''}" for each in (earlier, stated, policy)
+        f"{each.require}{' by another person' if each.distinct else ''}"
+        for each in (earlier, stated, policy)
     )
     message = f"the policy on the approval branch was changed: {was} became {is_now}; here it stays {stays}"
-    return policy, (Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),)
+    return policy, (
+        Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),
+    )
 
 
 def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | None = None) -> None:
@@ -143,31 +175,46 @@ def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | N
     if view.tip is not None:
         remembered, policy = load(worktree.state_dir), policy or view.policy
         if remembered.tips.get(view.ref) != view.tip or remembered.policies.get(view.ref) != policy:
-            tips, policies = {**remembered.tips, view.ref: view.tip}, {**remembered.policies, view.ref: policy}
+            tips, policies = (
+                {**remembered.tips, view.ref: view.tip},
+                {**remembered.policies, view.ref: policy},
+            )
             save(worktree.state_dir, remembered._replace(tips=tips, policies=policies))
 
 
 def advance(worktree: Worktree, view: BranchView) -> None:
-    """Remember tip and policy where the state can be written, unless there is an alarm: a person ends that."""
+    """Remember tip and policy where the state can be written, unless there is an alarm.
+
+    A person ends that.
+    """
     if all(alarm.kind == "shallow" for alarm in view.alarms):
         with suppress(AiLessonsError):
             acknowledge(worktree, view)
 
 
 def forge_ref(worktree: Worktree, inputs: Inputs) -> str:
-    """The branch of the forge that decides under `forge`: of the remote with the address that a person acknowledged.
+    """The branch of the forge that decides under `forge`.
 
-    The first address of a clone counts as that. Raises UnsupportedRepository: no remote here has it.
+    Of the remote with the address that a person acknowledged.
+
+    The first address of a clone counts as that. Raises UnsupportedRepository: no remote here has
+    it.
     """
     forge = inputs.forge
     if forge.acknowledged is None and forge.today:
-        with suppress(AiLessonsError):  # then it is taken again the next time
+        with suppress(AiLessonsError):
+            # then it is taken again the next time
             acknowledge_forge(worktree, inputs.branch.ref, forge.today)
     if not forge.ref:
         command = "ai-lessons admin audit --acknowledge"
         raise UnsupportedRepository(
-            f"rules are in force as they stand on {forge.acknowledged}, and no remote here has that address",
-            hint=f"if it moved: {'' if forge.today else 'git remote add origin URL, then '}{command}",
+            (
+                f"rules are in force as they stand on {forge.acknowledged}, and no remote "
+                "here has that address"
+            ),
+            hint=(
+                f"if it moved: {'' if forge.today else 'git remote add origin URL, then '}{command}"
+            ),
         )
     return forge.ref
 
@@ -175,7 +222,9 @@ def forge_ref(worktree: Worktree, inputs: Inputs) -> str:
 def moved_forge(worktree: Worktree, ref: str) -> tuple[str, str] | None:
     """The acknowledged address and today's, where no remote here has the acknowledged one any more."""
     forge = forge_of(worktree, ref, load(worktree.state_dir))
-    return (forge.acknowledged, forge.today) if forge.acknowledged and forge.today and not forge.ref else None
+    if forge.acknowledged and forge.today and not forge.ref:
+        return (forge.acknowledged, forge.today)
+    return None
 
 
 def acknowledge_forge(worktree: Worktree, ref: str, address: str) -> None:
@@ -192,34 +241,64 @@ def note(worktree: Worktree, ref: str, cached: CachedView) -> None:
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """The view in the cache; None if there is none that can be used."""
     try:
-        (_, tip, policy, verdicts, files, _, stated, damaged, lapsed), *fields = kept(note_file(worktree, ref), _FORMAT)
-        stated = policy_of(*stated) if stated else None
+        (_, tip, policy, verdicts, files, _, stated, damaged, lapsed), *fields = kept(
+            note_file(worktree, ref), _FORMAT
+        )
+        if stated:
+            stated = policy_of(*stated)
+        else:
+            stated = None
         verdicts = {rule: _verdict(*row) for rule, row in verdicts.items()}
-        view = BranchView(ref, tip, policy_of(*policy), verdicts, files, (), stated, tuple(damaged), lapsed)
+        view = BranchView(
+            ref, tip, policy_of(*policy), verdicts, files, (), stated, tuple(damaged), lapsed
+        )
         return CachedView(view, *fields)
     except (ValueError, TypeError, AttributeError):
         return None
 
 
 def _served_before(worktree: Worktree, ref: str) -> dict[str, tuple[str, str]]:
-    """What an earlier edition served here and nobody approved since: by rule its path and (of the first look) blob."""
+    """What an earlier edition served here and nobody approved since.
+
+    By rule its path and (of the first look) blob.
+    """
     try:
         if (cached := noted(worktree, ref)) is not None:
-            return {rule: (path, "") for rule, path in cached.view.lapsed.items()}
+            by_key: dict[str, tuple[str, str]] = {}
+            for rule, path in cached.view.lapsed.items():
+                by_key[rule] = (path, "")
+            return by_key
         file = note_file(worktree, ref)
         every = (kept(file, earlier) for earlier in _EARLIER)
         view: list[Any] = next(filter(None, every), [[]])[0]
-        lapsed = dict(view[8]) if len(view) > 8 else {}
-        served = {rule: (path, blob) for rule, in_force, path, blob, *_ in view[3].values() if in_force and path}
+        if len(view) > 8:
+            lapsed = dict(view[8])
+        else:
+            lapsed = {}
+        served = {
+            rule: (path, blob)
+            for rule, in_force, path, blob, *_ in view[3].values()
+            if in_force and path
+        }
         return {rule: (path, "") for rule, path in lapsed.items()} | served
     except (ValueError, TypeError, AttributeError, IndexError):
         return {}
 
 
-def _lapsed(before: Mapping[str, tuple[str, str]], verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+def _lapsed(
+    before: Mapping[str, tuple[str, str]], verdicts: Mapping[str, Verdict]
+) -> dict[str, str]:
     """Those that are not served any more, or in another text than the one that stands on the branch."""
-    pairs = ((rule, path, blob, verdicts[rule]) for rule, (path, blob) in before.items() if rule in verdicts)
-    return {rule: path for rule, path, blob, now in pairs if not now.in_force or (now.unapproved and now.blob != blob)}
+    pairs = (
+        (rule, path, blob, verdicts[rule])
+        for rule, (path, blob) in before.items()
+        if rule in verdicts
+    )
+    by_key: dict[str, str] = {}
+    for rule, path, blob, now in pairs:
+        if not now.in_force or (now.unapproved and now.blob != blob):
+            by_key[rule] = path
+    return by_key
 
 
 def note_file(worktree: Worktree, ref: str) -> Path:
@@ -227,13 +306,17 @@ def note_file(worktree: Worktree, ref: str) -> Path:
     return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
 
 
-def _verdict(rule: str, in_force: bool, path: str | None, blob: str | None, evidence: Any, unapproved: Any) -> Verdict:
+def _verdict(
+    rule: str, in_force: bool, path: str | None, blob: str | None, evidence: Any, unapproved: Any
+) -> Verdict:
     """The verdict of a row that JSON made of one."""
     changes = tuple(UnapprovedChange(path, blob, _evidence(*row)) for path, blob, row in unapproved)
     return Verdict(rule, in_force, path, blob, _evidence(*evidence), changes)
 
 
-def _evidence(level: int, how: How, by: Any, at: int, suggested: Any, commit: str, reason: str) -> Evidence:
+def _evidence(
+    level: int, how: How, by: Any, at: int, suggested: Any, commit: str, reason: str
+) -> Evidence:
     people = tuple(Person(*row) for row in suggested)
     return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)
 
@@ -258,15 +341,21 @@ def derive(
     if inputs.tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     if merges_only or only_look:
-        view = with_alarms(worktree, _Derivation(worktree, inputs, signers, merges_only=merges_only).run())
+        view = with_alarms(
+            worktree, _Derivation(worktree, inputs, signers, merges_only=merges_only).run()
+        )
     else:
-        cached = None if anew else noted(worktree, ref)
-        cached = cached if cached and fits(inputs, cached, signers) else None
+        cached = None
+        if not anew:
+            cached = noted(worktree, ref)
+        if not (cached and fits(inputs, cached, signers)):
+            cached = None
         if cached and cached.view.tip == inputs.tip:
             return with_alarms(worktree, cached)
         cached = cached and _advanced(worktree, cached, inputs.tip)
         cached = cached or _Derivation(worktree, inputs, signers).run()
-        with suppress(AiLessonsError):  # a repository that cannot be written is derived anew every time
+        with suppress(AiLessonsError):
+            # a repository that cannot be written is derived anew every time
             note(worktree, ref, cached)
         view = with_alarms(worktree, cached)
     if not only_look:
@@ -274,51 +363,76 @@ def derive(
     return view
 
 
-def after_merge(worktree: Worktree, view: BranchView, side: str, signers: Signers) -> BranchView | None:
-    """The branch as it would be judged after a merge of this commit by pull request; None where they conflict.
+def after_merge(
+    worktree: Worktree, view: BranchView, side: str, signers: Signers
+) -> BranchView | None:
+    """The branch as it would be judged after a merge of this commit by pull request.
+
+    None where they conflict.
 
     Raises UnsupportedRepository.
     """
-    merge = git_commits.imagined_merge(worktree, view.tip or "", side, "Merge pull request #1 from this/branch")
+    merge = git_commits.imagined_merge(
+        worktree, view.tip or "", side, "Merge pull request #1 from this/branch"
+    )
     if merge is None:
         return None
     return judged_at(worktree, view, view.tip or "", signers, merge)
 
 
-def judged_at(worktree: Worktree, view: BranchView, tip: str, signers: Signers, *on_top: RawCommit) -> BranchView:
-    """The branch as it would be judged if it stood at this commit, with these on top. Raises UnsupportedRepository."""
+def judged_at(
+    worktree: Worktree, view: BranchView, tip: str, signers: Signers, *on_top: RawCommit
+) -> BranchView:
+    """The branch as it would be judged if it stood at this commit, with these on top.
+
+    Raises UnsupportedRepository.
+    """
     inputs = read_branch(worktree, view.ref, signers.digest)._replace(tip=tip)
     return _Derivation(worktree, inputs, signers).run(*on_top).view
 
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
-    """Commits there and of proposals that git would not have written, and why. Raises UnsupportedRepository."""
+    """Commits there and of proposals that git would not have written, and why.
+
+    Raises UnsupportedRepository.
+    """
     tip, refs = read_ref(worktree, ref), sorted({*proposal_refs(worktree, PROPOSALS).values()})
 
     def read(proposals: Sequence[str]) -> list[RawCommit]:
         tips = [*filter(None, [tip]), *proposals]
-        return git_commits.commits(worktree, tips) if tips else []
+        if tips:
+            return git_commits.commits(worktree, tips)
+        return []
 
-    commits = {commit.id: commit for commit in git_commits.readable(refs, read)[0]}
+    commits = {}
+    for commit in git_commits.readable(refs, read)[0]:
+        commits[commit.id] = commit
     return [(name, commit.info.odd) for name, commit in commits.items() if commit.info.odd]
 
 
 def _advanced(worktree: Worktree, cached: CachedView, tip: str) -> CachedView | None:
-    """The cached view with its tip moved, where no later commit concerns approval; None to derive it anew."""
+    """The cached view with its tip moved, where no later commit concerns approval.
+
+    None to derive it anew.
+    """
     before, ref = cached.view.tip, cached.view.ref
     if not before or cached.missing:
         return None
     try:
         fresh = git_commits.read(worktree, [tip], [before])
-    except UnsupportedRepository:  # the old tip was collected as garbage
+    except UnsupportedRepository:
+        # the old tip was collected as garbage
         return None
     by_id, at, branch = {commit.id: commit for commit in fresh}, tip, short_name(ref)
     while at in by_id and by_id[at].parents:
         first, *merged = by_id[at].parents
-        if sides_of(by_id[at].info.message, branch, len(merged)):  # it may bring verdicts of the other side
+        if sides_of(by_id[at].info.message, branch, len(merged)):
+            # it may bring verdicts of the other side
             return None
         at = first
-    if at != before or any(any(commit.changes) or approval_lines(commit.info.message) for commit in fresh):
+    if at != before or any(
+        any(commit.changes) or approval_lines(commit.info.message) for commit in fresh
+    ):
         return None
     return cached._replace(view=cached.view._replace(tip=tip))
 
@@ -327,53 +441,107 @@ class _Derivation:
     """Reads and judges the whole history once."""
 
     def __init__(
-        self, worktree: Worktree, inputs: BranchInputs, signers: Signers, *, merges_only: bool = False
+        self,
+        worktree: Worktree,
+        inputs: BranchInputs,
+        signers: Signers,
+        *,
+        merges_only: bool = False,
     ) -> None:
-        self._worktree, self._inputs, self._signers, self._merges_only = worktree, inputs, signers, merges_only
+        self._worktree, self._inputs, self._signers, self._merges_only = (
+            worktree,
+            inputs,
+            signers,
+            merges_only,
+        )
         self._ref, self._tip, self._remembered = inputs.ref, inputs.tip or "", inputs.remembered
         self._rules: dict[str, str | None] = {}
-        self._at: dict[str, str] = {}  # by path the id of the rule that stood there last, of those that can be read
+        # by path the id of the rule that stood there last, of those that can be read
+        self._at: dict[str, str] = {}
         self._unread: set[str] = set()
 
     def run(self, *on_top: RawCommit) -> CachedView:
-        """The view to cache, of the branch with these commits on top. Raises UnsupportedRepository."""
-        from ai_lessons.approval.verdicts import ApprovalHistory, judge  # most jobs judge nothing
+        """The view to cache, of the branch with these commits on top.
 
-        commits = [*git_commits.read(self._worktree, [self._tip, *(p for c in on_top for p in c.parents)]), *on_top]
+        Raises UnsupportedRepository.
+        """
+        # most jobs judge nothing
+        from ai_lessons.approval.verdicts import ApprovalHistory, judge
+
+        commits = [
+            *git_commits.read(self._worktree, [self._tip, *(p for c in on_top for p in c.parents)]),
+            *on_top,
+        ]
         if not commits:
-            raise UnsupportedRepository(f"{branch_name(self._ref)} points to {self._tip}, which is no commit")
+            raise UnsupportedRepository(
+                f"{branch_name(self._ref)} points to {self._tip}, which is no commit"
+            )
         self._learn(commits)
-        place = {commit.id: number for number, commit in enumerate(commits)}
+        place = {}
+        for number, commit in enumerate(commits):
+            place[commit.id] = number
         files = _files(commits, place)
         stated = self._stated_policy(files.get(CONFIG_PATH))
         if stated is None and self._ref not in self._remembered.policies:
             self._remember_last_policy(commits, place)
         policy, _ = policy_in_force(self._ref, stated, self._remembered, self._signers)
-        judged_by = policy._replace(require="merge") if self._merges_only and policy.require == "forge" else policy
-        history = ApprovalHistory(commits, self.rule_of, short_name(self._ref), branch_name(self._ref))
+        if self._merges_only and policy.require == "forge":
+            judged_by = policy._replace(require="merge")
+        else:
+            judged_by = policy
+        history = ApprovalHistory(
+            commits, self.rule_of, short_name(self._ref), branch_name(self._ref)
+        )
         verdicts = judge(history, judged_by, self._signers)
         why = f"on {branch_name(self._ref)} is no rule here: its text is too long, missing, damaged or encrypted"
-        unread = tuple(f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread)
+        unread = tuple(
+            f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread
+        )
         lapsed = _lapsed(_served_before(self._worktree, self._ref), verdicts)
-        view = BranchView(self._ref, self._tip, policy, verdicts, files, stated=stated, damaged=unread, lapsed=lapsed)
+        view = BranchView(
+            self._ref,
+            self._tip,
+            policy,
+            verdicts,
+            files,
+            stated=stated,
+            damaged=unread,
+            lapsed=lapsed,
+        )
         checked = self._remembered.tips.get(self._ref, "")
-        signers = self._inputs.signers if policy.require == "signed" else ""
-        return CachedView(view, self._inputs.around, checked, bool(checked) and checked not in place, signers)
+        if policy.require == "signed":
+            signers = self._inputs.signers
+        else:
+            signers = ""
+        return CachedView(
+            view, self._inputs.around, checked, bool(checked) and checked not in place, signers
+        )
 
     def _remember(self, remembered: Remembered) -> None:
         self._remembered = remembered
-        with suppress(AiLessonsError):  # then it is read from the history again
+        with suppress(AiLessonsError):
+            # then it is read from the history again
             save(self._worktree.state_dir, remembered)
 
     def rule_of(self, path: str, blob: str) -> str:
-        """The id that a text states; that of the path's rule where a partial clone lacks it; else one of the path."""
+        """The id that a text states; that of the path's rule where a partial clone lacks it.
+
+        Else one of the path.
+        """
         stated = self._rules.get(blob) or (self._at.get(path) if blob in self._unread else None)
         return stated or derived_id(path)
 
     def _learn(self, commits: Iterable[RawCommit]) -> None:
         """Read which rules the texts in these commits state."""
-        changes = [change for commit in commits for side in commit.changes for change in side if is_rule(change.path)]
-        paths = {blob: change.path for change in changes for blob in (change.old, change.new) if blob}
+        changes = []
+        for commit in commits:
+            for side in commit.changes:
+                for change in side:
+                    if is_rule(change.path):
+                        changes.append(change)
+        paths = {
+            blob: change.path for change in changes for blob in (change.old, change.new) if blob
+        }
         texts = read_texts(self._worktree, paths)
         self._rules = {blob: stated_id(texts[blob]) if blob in texts else None for blob in paths}
         self._unread = {blob for blob in paths if b"\0" in texts.get(blob, b"\0")}
@@ -391,11 +559,16 @@ class _Derivation:
             self._remember(self._remembered._replace(policies=policies))
 
     def _stated_policy(self, blob: str | None) -> ApprovalPolicy | None:
-        """The policy in a settings file, the default where there is none; None where it cannot be read."""
+        """The policy in a settings file, the default where there is none.
+
+        None where it cannot be read.
+        """
         if blob is None:
             return ApprovalPolicy()
         try:
-            config = parse_config(read_texts(self._worktree, {blob: CONFIG_PATH})[blob].decode("utf-8", "replace"))
+            config = parse_config(
+                read_texts(self._worktree, {blob: CONFIG_PATH})[blob].decode("utf-8", "replace")
+            )
         except (AiLessonsError, KeyError):
             return None
         return policy_of(config.approval_require, config.approval_distinct, config.approval_forges)
@@ -406,37 +579,65 @@ def _line(commits: Sequence[RawCommit], place: Mapping[str, int]) -> Iterator[Ra
     at = len(commits) - 1
     while at >= 0:
         yield commits[at]
-        at = place.get(commits[at].parents[0], -1) if commits[at].parents else -1
+        if commits[at].parents:
+            at = place.get(commits[at].parents[0], -1)
+        else:
+            at = -1
 
 
 def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, str]:
-    """Rule files and watched files of the tip: what the commits on the line of first parents changed, in order."""
+    """Rule files and watched files of the tip.
+
+    What the commits on the line of first parents changed, in order.
+    """
     files: dict[str, str | None] = {}
     for commit in reversed(list(_line(commits, place))):
         files |= {change.path: change.new for change in commit.changes[0]}
-    return {path: blob for path, blob in files.items() if blob is not None}
+    by_key: dict[str, str] = {}
+    for path, blob in files.items():
+        if blob is not None:
+            by_key[path] = blob
+    return by_key
 
 
 class Trunk:
-    """The approval branch at one commit. `view` has the verdicts, `signers` the signatures that count."""
+    """The approval branch at one commit.
+
+    `view` has the verdicts, `signers` the signatures that count.
+    """
 
     def __init__(self, worktree: Worktree, view: BranchView, signers: PinnedSigners) -> None:
         if view.tip is None:
-            raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
+            raise NotFound(
+                "commit on the approval branch",
+                branch_name(view.ref),
+                hint="commit something first",
+            )
         self.worktree, self.view, self.ref, self.tip = worktree, view, view.ref, view.tip
         self.signers = signers
-        self.name = branch_name(view.ref)  # as people write it
+        # as people write it
+        self.name = branch_name(view.ref)
         self._has: dict[str, bool] = {}
 
     def contains(self, commits: Collection[str]) -> set[str]:
         """Those commits that the branch has."""
-        unknown = [commit for commit in commits if commit not in self._has]
+        unknown = []
+        for commit in commits:
+            if commit not in self._has:
+                unknown.append(commit)
         if unknown:
             self._has |= git_commits.around(self.worktree, self.tip, unknown)
-        return {commit for commit in commits if self._has[commit]}
+        contains: set[str] = set()
+        for commit in commits:
+            if self._has[commit]:
+                contains.add(commit)
+        return contains
 
     def newest(self, commits: Iterable[str]) -> str | None:
-        """One of these commits that is an ancestor of no other one, whatever clocks say; None of none."""
+        """One of these commits that is an ancestor of no other one, whatever clocks say.
+
+        None of none.
+        """
         best: str | None = None
         for commit in commits:
             if best is None or git_commits.contained(self.worktree, commit, [best]):
@@ -449,7 +650,11 @@ class Trunk:
         if verdict is None:
             return set()
         paths = {change.path for change in verdict.unapproved if change.blob} | {verdict.path or ""}
-        return {path for path in paths if path in self.view.files}
+        places: set[str] = set()
+        for path in paths:
+            if path in self.view.files:
+                places.add(path)
+        return places
 
 
 def approval_of_branch(worktree: Worktree, ref: str, signers: PinnedSigners) -> Trunk:

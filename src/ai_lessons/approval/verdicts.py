@@ -1,7 +1,10 @@
-"""Which text of each rule is in force: one pass from the first commit to the tip. Pure: no git, files, clock.
+"""Which text of each rule is in force: one pass from the first commit to the tip.
 
-`merge` reads the words of the commits on the trunk, `signed` reads signed lines, `forge` takes the tip as it is. A text
-is a rule's project and bytes: a new file name in the same project changes nothing.
+Pure: no git, files, clock.
+
+`merge` reads the words of the commits on the trunk, `signed` reads signed lines, `forge` takes the
+tip as it is. A text is a rule's project and bytes: a new file name in the same project changes
+nothing.
 """
 
 from __future__ import annotations
@@ -38,9 +41,12 @@ if TYPE_CHECKING:
     from ai_lessons.git.commits import RawCommit
     from ai_lessons.model.approval import ApprovalLine, ApprovalPolicy, How, Signature, Signers
 
-Text = tuple[str, str]  # The project and the blob
-Places = tuple[tuple[str, str], ...]  # The files of one rule: path and blob, by path
-WRITERS_NAMED: Final = 20  # So many authors of a proposal are listed
+# The project and the blob
+Text = tuple[str, str]
+# The files of one rule: path and blob, by path
+Places = tuple[tuple[str, str], ...]
+# So many authors of a proposal are listed
+WRITERS_NAMED: Final = 20
 CUT: Final = "the history is cut off here (a shallow clone)"
 # The evidence of a commit, as people read it
 REQUEST: Final = "it names a pull request"
@@ -50,7 +56,9 @@ SQUASH: Final = "a forge squashed a pull request"
 
 
 class ApprovalHistory(NamedTuple):
-    """What is judged: the commits, parents first, the tip last; `rule_of(path, blob)` is the id that a file states.
+    """What is judged: the commits, parents first, the tip last.
+
+    `rule_of(path, blob)` is the id that a file states.
 
     `branch`: the short name of the approval branch, `where` with its remote.
     """
@@ -62,9 +70,12 @@ class ApprovalHistory(NamedTuple):
 
 
 class _Approval(NamedTuple):
-    """An approval of a text, or (None) of a removal. Of a shallow clone `known` is False: what it was is cut off.
+    """An approval of a text, or (None) of a removal.
 
-    `bit` stands for its commit in sets of commits, which are whole numbers; `history` is all that its commit contains.
+    Of a shallow clone `known` is False: what it was is cut off.
+
+    `bit` stands for its commit in sets of commits, which are whole numbers; `history` is all that
+    its commit contains.
     """
 
     text: Text | None
@@ -75,10 +86,15 @@ class _Approval(NamedTuple):
     known: bool = True
 
     def signed(self, signature: Signature) -> _Approval:
-        """The same with a good signature; at a hub, which verifies none, with the name in the commit."""
+        """The same with a good signature.
+
+        At a hub, which verifies none, with the name in the commit.
+        """
         evidence = self.evidence._replace(level=SIGNED, how="signed")
         if signature.who:
-            reason = evidence.reason.replace(LINE, f"{signature.who} signed its line of approve-rule", 1)
+            reason = evidence.reason.replace(
+                LINE, f"{signature.who} signed its line of approve-rule", 1
+            )
             evidence = evidence._replace(by=Person(signature.who, signature.who), reason=reason)
         return self._replace(evidence=evidence)
 
@@ -100,11 +116,18 @@ V = TypeVar("V")
 
 
 class _ByRule(Generic[V]):
-    """Values by rule, never changed in place: a commit adds what it changes, and shares the rest with its parents."""
+    """Values by rule, never changed in place.
 
-    LAYERS = 32  # so many changes lie on each other before they are joined, which takes time with the number of rules
+    A commit adds what it changes, and shares the rest with its parents.
+    """
 
-    def __init__(self, base: Mapping[str, V | None], layers: tuple[Mapping[str, V | None], ...] = ()) -> None:
+    # so many changes lie on each other before they are joined, which takes time with the number of
+    # rules
+    LAYERS = 32
+
+    def __init__(
+        self, base: Mapping[str, V | None], layers: tuple[Mapping[str, V | None], ...] = ()
+    ) -> None:
         self._base, self._layers = base, layers
 
     def get(self, rule: str) -> V | None:
@@ -125,17 +148,29 @@ class _ByRule(Generic[V]):
         every = dict(self._base)
         for layer in self._layers:
             every |= layer
-        return {rule: value for rule, value in every.items() if value is not None}
+        by_key: dict[str, V] = {}
+        for rule, value in every.items():
+            if value is not None:
+                by_key[rule] = value
+        return by_key
 
     def apart(self, other: _ByRule[V]) -> set[str]:
         """The rules whose values here and there may differ."""
         several = [*self._layers, *other._layers]
-        several += [self._base, other._base] if self._base is not other._base else []
-        return {rule for values in several for rule in values}
+        if self._base is not other._base:
+            several += [self._base, other._base]
+        results: set[str] = set()
+        for values in several:
+            for rule in values:
+                results.add(rule)
+        return results
 
 
 class _State(NamedTuple):
-    """A commit: its rules' files, what is approved there, how each text came that is not; all that it contains."""
+    """A commit: its rules' files, what is approved there, how each text came that is not.
+
+    All that it contains.
+    """
 
     places: _ByRule[Places]
     approved: _ByRule[_Approval]
@@ -145,7 +180,9 @@ class _State(NamedTuple):
     def text(self, rule: str) -> Text | None:
         """The text of a rule: of several files the one whose path comes first."""
         places = self.places.get(rule)
-        return (project_of(places[0][0]), places[0][1]) if places else None
+        if places:
+            return (project_of(places[0][0]), places[0][1])
+        return None
 
 
 _UNKNOWN: Final = Person("", "")
@@ -161,7 +198,9 @@ def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) ->
         approved, unsigned = _signed(walk, tip, signers, distinct=policy.distinct)
         tip = tip._replace(arrived=tip.arrived.changed(unsigned))
     elif policy.require == "forge":
-        approved = {rule: _standing(tip, rule, history.where) for rule in standing}
+        approved = {}
+        for rule in standing:
+            approved[rule] = _standing(tip, rule, history.where)
     verdicts = {rule: _verdict(rule, approved.get(rule), tip) for rule in {*approved, *standing}}
     return {rule: verdict for rule, verdict in verdicts.items() if verdict}
 
@@ -172,24 +211,41 @@ def _verdict(rule: str, approval: _Approval | None, tip: _State) -> Verdict:
     arrived = tip.arrived.get(rule) or _lacking(None, "how it came is not known")
     if approval and not approval.known:
         arrived = approval.evidence
-    other = tuple(UnapprovedChange(path, blob, arrived) for path, blob in places if (project_of(path), blob) != text)
+    other = tuple(
+        UnapprovedChange(path, blob, arrived)
+        for path, blob in places
+        if (project_of(path), blob) != text
+    )
     if approval is None or text is None:
-        evidence = other[0].evidence if other or approval is None else approval.evidence
-        return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=other)
+        if other or approval is None:
+            evidence = other[0].evidence
+        else:
+            evidence = approval.evidence
+        return Verdict(
+            rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=other
+        )
     here = (path for path, blob in places if (project_of(path), blob) == text)
     if not places:
         other = (UnapprovedChange(approval.path, None, arrived),)
     path = next(here, approval.path)
-    return Verdict(rule, in_force=True, path=path, blob=text[1], evidence=approval.evidence, unapproved=other)
+    return Verdict(
+        rule, in_force=True, path=path, blob=text[1], evidence=approval.evidence, unapproved=other
+    )
 
 
 def _standing(tip: _State, rule: str, branch: str) -> _Approval:
     """Under `forge` what stands there counts; its evidence is what is known of how it came."""
     text, approval = tip.text(rule), tip.approved.get(rule)
-    merged = approval.evidence if approval and approval.text == text else None
-    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(level=MERGED, how="forge", by=None)
+    merged = None
+    if approval and approval.text == text:
+        merged = approval.evidence
+    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(
+        level=MERGED, how="forge", by=None
+    )
     reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
-    return _Approval(text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason))
+    return _Approval(
+        text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason)
+    )
 
 
 def _signed(
@@ -202,9 +258,14 @@ def _signed(
     good = _good_approvals(walk, signers, distinct=distinct)
     approved = {}
     for rule in {*good, *tip.places.all()}:
-        # an approval with a newer one in its history counts no more; several are left where branches approved apart
-        newest = [a for a in good.get(rule, ()) if not any(a.bit & b.history and b is not a for b in good[rule])]
-        if walk.cuts & ~_union(approval.history for approval in newest):  # a newer line may be beyond the cut
+        # an approval with a newer one in its history counts no more; several are left where
+        # branches approved apart
+        newest = []
+        for a in good.get(rule, ()):
+            if not any(a.bit & b.history and b is not a for b in good[rule]):
+                newest.append(a)
+        if walk.cuts & ~_union(approval.history for approval in newest):
+            # a newer line may be beyond the cut
             approved[rule] = _unknown(walk.cut)
         elif newest:
             here = (approval for approval in newest if approval.text == tip.text(rule))
@@ -214,13 +275,17 @@ def _signed(
 
 def _why_unsigned(walk: _Walk, tip: _State, signers: Signers) -> dict[str, Evidence]:
     """For each rule at the tip why no signature approves its text."""
-    unsigned = {rule: _lacking_at(tip, rule, "no approval of it is signed") for rule in tip.places.all()}
+    unsigned = {}
+    for rule in tip.places.all():
+        unsigned[rule] = _lacking_at(tip, rule, "no approval of it is signed")
     for line in walk.lines:
         if line.approval.text == tip.text(line.rule):
             reason = "its approval is not signed by a signer who is pinned here"
             if signers.name not in {None, line.signers}:
                 reason = f"its approval is for the list of signers {line.signers}, which is called {signers.name} here"
-            unsigned[line.rule] = line.approval.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+            unsigned[line.rule] = line.approval.evidence._replace(
+                level=ON_BRANCH, how="direct", by=None, reason=reason
+            )
     return unsigned
 
 
@@ -233,13 +298,18 @@ def _good_approvals(walk: _Walk, signers: Signers, *, distinct: bool) -> dict[st
     good: dict[str, list[_Approval]] = {}
     size = 1
     while waiting:
-        # Ask for every rule at once, because a question starts programs. Ask for twice as many each time, so that a
-        # thousand forged lines on top of a good one cost ten questions.
-        asked = [lines.pop() for lines in waiting.values() for _ in range(min(size, len(lines)))]
+        # Ask for every rule at once, because a question starts programs. Ask for twice as many each
+        # time, so that a thousand forged lines on top of a good one cost ten questions.
+        asked = []
+        for lines in waiting.values():
+            for _ in range(min(size, len(lines))):
+                asked.append(lines.pop())
         who = signers.verified(sorted({line.commit for line in asked}))
         for line in asked:
             signature = who.get(line.commit)
-            if signature and not (distinct and line.brought & walk.by.get(signature.who.casefold(), 0)):
+            if signature and not (
+                distinct and line.brought & walk.by.get(signature.who.casefold(), 0)
+            ):
                 good.setdefault(line.rule, []).append(line.approval.signed(signature))
         waiting = {rule: _not_older(lines, good.get(rule, ())) for rule, lines in waiting.items()}
         waiting = {rule: lines for rule, lines in waiting.items() if lines}
@@ -257,7 +327,11 @@ def _lacking_at(tip: _State, rule: str, reason: str) -> Evidence:
 def _not_older(lines: Sequence[_Candidate], good: Sequence[_Approval]) -> list[_Candidate]:
     """The lines that are in the history of no good one."""
     reached = _union(approval.history for approval in good)
-    return [line for line in lines if not line.approval.bit & reached]
+    results: list[_Candidate] = []
+    for line in lines:
+        if not line.approval.bit & reached:
+            results.append(line)
+    return results
 
 
 def _union(sets: Iterable[int]) -> int:
@@ -280,15 +354,24 @@ def _lacking(commit: RawCommit | None, reason: str) -> Evidence:
 
 
 def _newer(several: Sequence[_Approval], text: Text | None) -> _Approval | None:
-    """The approval that has the others in its history; of strangers that of the text here, else the first one."""
+    """The approval that has the others in its history.
+
+    Of strangers that of the text here, else the first one.
+    """
     if unknown := next((approval for approval in several if not approval.known), None):
         return unknown
-    left = [a for a in several if not any(a.bit & b.history and b.bit != a.bit for b in several)]
+    left = []
+    for a in several:
+        if not any(a.bit & b.history and b.bit != a.bit for b in several):
+            left.append(a)
     return next((approval for approval in left if approval.text == text), left[0] if left else None)
 
 
 class _Words:
-    """What a commit says of itself. `none`: why it proves nothing, whatever it brought; or empty."""
+    """What a commit says of itself.
+
+    `none`: why it proves nothing, whatever it brought; or empty.
+    """
 
     def __init__(self, commit: RawCommit, policy: ApprovalPolicy, branch: str) -> None:
         info = commit.info
@@ -297,14 +380,21 @@ class _Words:
         self.committer = committer
         self.none = _proves_nothing(commit)
         self.request = self.merge and not self.none and names_request(info.message)
-        self.made_on = made_on(info.message) if self.merge else ""
-        # the merged sides that are the approval branch itself; one that names a pull request took that in
+        if self.merge:
+            self.made_on = made_on(info.message)
+        else:
+            self.made_on = ""
+        # the merged sides that are the approval branch itself; one that names a pull request took
+        # that in
         self.trunk_sides: tuple[int, ...] = ()
         if self.merge and not self.none and not self.request:
             self.trunk_sides = sides_of(info.message, branch, len(commit.parents) - 1)
         # rebase, cherry-pick and amend keep the author and move the committer's time
         one_stroke = author == committer and info.authored == info.committed
-        self.lines = approval_lines(info.message) if self.merge and one_stroke and not self.none else ()
+        if self.merge and one_stroke and not self.none:
+            self.lines = approval_lines(info.message)
+        else:
+            self.lines = ()
         self.like_squash = (
             not self.merge
             and not self.none
@@ -316,7 +406,10 @@ class _Words:
 
 
 def _proves_nothing(commit: RawCommit) -> str:
-    """Why neither the words of a commit nor what it brings approve anything; empty where they may."""
+    """Why neither the words of a commit nor what it brings approve anything.
+
+    Empty where they may.
+    """
     info = commit.info
     if info.odd:
         return f"the commit proves nothing: {info.odd}"
@@ -333,7 +426,9 @@ def _proves_nothing(commit: RawCommit) -> str:
 
 
 class _Merge(NamedTuple):
-    """A commit as it is judged: its words, the state before it and of its merged sides, and the one after it.
+    """A commit as it is judged.
+
+    Its words, the state before it and of its merged sides, and the one after it.
 
     `alone`: the one rule that its side brings, and nothing else. `rules`: so many it changes.
     """
@@ -363,30 +458,56 @@ class _Merge(NamedTuple):
         return ""
 
 
-NUMBERS: Final = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
+NUMBERS: Final = {
+    2: "two",
+    3: "three",
+    4: "four",
+    5: "five",
+    6: "six",
+    7: "seven",
+    8: "eight",
+    9: "nine",
+}
 
 
 class _Line(NamedTuple):
-    """Commits in a row, each with one parent, that touch one `rule` and no other file; `base` is the one before."""
+    """Commits in a row, each with one parent, that touch one `rule` and no other file.
+
+    `base` is the one before.
+    """
 
     rule: str
     base: int
 
 
 class _Walk:
-    """Walks the commits once. A set of commits is a whole number, with a bit for each commit that touched a rule."""
+    """Walks the commits once.
+
+    A set of commits is a whole number, with a bit for each commit that touched a rule.
+    """
 
     def __init__(self, history: ApprovalHistory, policy: ApprovalPolicy) -> None:
-        self._commits, self._rule_of, self._branch = history.commits, history.rule_of, history.branch
+        self._commits, self._rule_of, self._branch = (
+            history.commits,
+            history.rule_of,
+            history.branch,
+        )
         self._policy, self._distinct = policy, policy.distinct
-        self._authors: list[Person] = []  # the author that each bit stands for
-        self._made: dict[str, int] = {}  # by rule the commits that made a text of it
-        self._texts: dict[tuple[str, Text | None], int] = {}  # and those that made this text
-        self.by: dict[str, int] = {}  # by address, in small letters, the commits of an author or committer
-        self._unnamed = 0  # commits that do not say in plain text who made them
-        self._trunk: list[int] = []  # the history of each commit on the line of first parents, the oldest first
+        # the author that each bit stands for
+        self._authors: list[Person] = []
+        # by rule the commits that made a text of it
+        self._made: dict[str, int] = {}
+        # and those that made this text
+        self._texts: dict[tuple[str, Text | None], int] = {}
+        # by address, in small letters, the commits of an author or committer
+        self.by: dict[str, int] = {}
+        # commits that do not say in plain text who made them
+        self._unnamed = 0
+        # the history of each commit on the line of first parents, the oldest first
+        self._trunk: list[int] = []
         self.lines: list[_Candidate] = []
-        self.cuts = 0  # where a shallow clone ends
+        # where a shallow clone ends
+        self.cuts = 0
         self.cut = _lacking(None, CUT)
 
     def run(self) -> _State:
@@ -397,7 +518,10 @@ class _Walk:
         trunk, at = set[int](), len(self._commits) - 1
         while at >= 0:
             trunk.add(at)
-            at = parents[at][0] if parents[at] else -1
+            if parents[at]:
+                at = parents[at][0]
+            else:
+                at = -1
         alone = self._alone(parents)
         merged = (alone.get(several[1]) for several in parents if len(several) == 2)
         bases = dict.fromkeys((line.base for line in merged if line), 0)
@@ -405,8 +529,11 @@ class _Walk:
         state = _START
         for node, commit in enumerate(self._commits):
             before, *sides = [states[parent] for parent in parents[node]] or [_START]
-            # all that the side has, and the first parent has not, is in the line if the latter has what is before it
-            line = alone.get(parents[node][1]) if len(sides) == 1 else None
+            # all that the side has, and the first parent has not, is in the line if the latter has
+            # what is before it
+            line = None
+            if len(sides) == 1:
+                line = alone.get(parents[node][1])
             whole = line is not None and bool(bases[line.base] & before.history)
             state = self._step(commit, before, sides, line.rule if line and whole else "")
             if node in bases:
@@ -416,7 +543,8 @@ class _Walk:
                 self._trunk.append(state.history)
             if children[node]:
                 states[node] = state
-            for parent in parents[node]:  # a state is kept until the last child was judged
+            for parent in parents[node]:
+                # a state is kept until the last child was judged
                 children[parent] -= 1
                 if not children[parent]:
                     del states[parent]
@@ -438,11 +566,18 @@ class _Walk:
 
     def first(self, several: Sequence[_Approval]) -> _Approval:
         """The approval that came to the line of first parents before the others."""
-        here = (approval for history in self._trunk for approval in several if approval.bit & history)
+        here = (
+            approval for history in self._trunk for approval in several if approval.bit & history
+        )
         return next(here)
 
-    def _step(self, commit: RawCommit, before: _State, sides: Sequence[_State], alone: str) -> _State:
-        """The state after a commit; `alone`: the one rule that its side brings, and nothing else."""
+    def _step(
+        self, commit: RawCommit, before: _State, sides: Sequence[_State], alone: str
+    ) -> _State:
+        """The state after a commit.
+
+        `alone`: the one rule that its side brings, and nothing else.
+        """
         history = _union((before.history, *(side.history for side in sides)))
         places = self._places(commit, before.places)
         if not commit.parents and commit.info.cut:
@@ -451,13 +586,18 @@ class _Walk:
             self.cut = _lacking(commit, CUT)
             here = places.all()
             self._made |= {rule: self._made.get(rule, 0) | bit for rule in here}
-            return _State(places, _ByRule(dict.fromkeys(here, _unknown(self.cut))), _START.arrived, history)
+            return _State(
+                places, _ByRule(dict.fromkeys(here, _unknown(self.cut))), _START.arrived, history
+            )
         if len(commit.parents) < 2 and places is before.places:
             return before
         after = _State(places, before.approved, before.arrived, history)
         changed = [rule for rule in self._touched(commit) if before.text(rule) != after.text(rule)]
         words = _Words(commit, self._policy, self._branch)
-        lines = [line for line in words.lines if self._holds(after, line)]
+        lines = []
+        for line in words.lines:
+            if self._holds(after, line):
+                lines.append(line)
         if changed or lines:
             bit, history = self._bit(commit, history)
             for rule in changed:
@@ -471,7 +611,9 @@ class _Walk:
         verdicts = self._of_trunk(words, before, sides, after).changed(approved)
         came = {rule: _lacking(commit, reason) for rule, reason in reasons.items()}
         if words.like_squash and not words.squash:
-            came = {rule: it._replace(how="squash", by=words.committer) for rule, it in came.items()}
+            came = {
+                rule: it._replace(how="squash", by=words.committer) for rule, it in came.items()
+            }
         return after._replace(approved=verdicts, arrived=before.arrived.changed(came))
 
     def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
@@ -490,7 +632,13 @@ class _Walk:
 
     def _touched(self, commit: RawCommit) -> dict[str, None]:
         """The rules whose files a commit changed against its first parent, in order."""
-        blobs = ((path, blob) for path, *blobs in commit.changes[0] if is_rule(path) for blob in blobs if blob)
+        blobs = (
+            (path, blob)
+            for path, *blobs in commit.changes[0]
+            if is_rule(path)
+            for blob in blobs
+            if blob
+        )
         return dict.fromkeys(self._rule_of(path, blob) for path, blob in blobs)
 
     def _places(self, commit: RawCommit, before: _ByRule[Places]) -> _ByRule[Places]:
@@ -515,33 +663,49 @@ class _Walk:
         return self._made.get(rule, 0) & _union(side.history for side in sides) & ~before.history
 
     def _evidence(
-        self, commit: RawCommit, merge: _Merge, changed: Sequence[str], lines: Sequence[ApprovalLine]
+        self,
+        commit: RawCommit,
+        merge: _Merge,
+        changed: Sequence[str],
+        lines: Sequence[ApprovalLine],
     ) -> tuple[dict[str, _Approval], dict[str, str]]:
         """What this commit approves, by rule, and why it does not approve the other rules that it changed."""
         before, after = merge.before, merge.after
         approved: dict[str, _Approval] = {}
         reasons: dict[str, str] = {}
-        by_line = {line.rule: line for line in lines}
+        by_line = {}
+        for line in lines:
+            by_line[line.rule] = line
         for rule in dict.fromkeys((*by_line, *changed)):
             how, brought, reason = self._proof(merge, rule, by_line)
             # who wrote this text before must not take it either, though another person put it back
-            same = self._texts.get((rule, after.text(rule)), 0) & before.history if after.text(rule) else 0
+            if after.text(rule):
+                same = self._texts.get((rule, after.text(rule)), 0) & before.history
+            else:
+                same = 0
             another = not brought or self._by_another(commit, how, brought | same)
             evidence = self._by_whom(commit, how, brought, reason)
             path = (after.places.get(rule) or before.places.get(rule) or (("", ""),))[0][0]
             approval = _Approval(after.text(rule), path, self._last_bit(), after.history, evidence)
             if rule in by_line and brought:
-                self.lines.append(_Candidate(rule, approval, commit.id, brought, by_line[rule].signers))
+                self.lines.append(
+                    _Candidate(rule, approval, commit.id, brought, by_line[rule].signers)
+                )
             if brought and another:
                 approved[rule] = approval
             elif brought:
-                reasons[rule] = "taken by a person who worked on the proposal, as far as the history tells"
+                reasons[rule] = (
+                    "taken by a person who worked on the proposal, as far as the history tells"
+                )
             else:
                 reasons[rule] = reason
         return approved, reasons
 
     def _proof(self, merge: _Merge, rule: str, by_line: Collection[str]) -> tuple[How, int, str]:
-        """How a commit approves a rule, the commits that brought the text (none: it does not), and why, or why not."""
+        """How a commit approves a rule, the commits that brought the text (none.
+
+        It does not), and why, or why not.
+        """
         words = merge.words
         if words.none:
             return "direct", 0, words.none
@@ -555,7 +719,11 @@ class _Walk:
         if words.squash:
             return "squash", self._last_bit(), SQUASH
         if words.like_squash:
-            return "squash", 0, f"it looks squashed by a forge that is not known here: {words.committer.email}"
+            return (
+                "squash",
+                0,
+                f"it looks squashed by a forge that is not known here: {words.committer.email}",
+            )
         return "direct", 0, "committed without a proposal"
 
     def _last_bit(self) -> int:
@@ -579,11 +747,19 @@ class _Walk:
         return 0, reason or "no commit that this merge brings made the text"
 
     def _by_another(self, commit: RawCommit, how: How, brought: int) -> bool:
-        """Under `distinct`: a person, who wrote and committed none of this, is author or committer of the merge."""
+        """Under `distinct`.
+
+        A person, who wrote and committed none of this, is author or committer of the merge.
+        """
         if not self._distinct or how == "squash":
             return True
-        addresses = {person.email.casefold() for person in (commit.info.author, commit.info.committer)}
-        people = {address for address in addresses if not is_bot(address, self._policy.forges)}
+        addresses = set()
+        for person in (commit.info.author, commit.info.committer):
+            addresses.add(person.email.casefold())
+        people = set()
+        for address in addresses:
+            if not is_bot(address, self._policy.forges):
+                people.add(address)
         by_them = _union(self.by.get(address, 0) for address in people)
         return bool(people) and not brought & (by_them | self._unnamed)
 
@@ -600,21 +776,31 @@ class _Walk:
         says = f"{reason}: {subject_of(info.message)}"
         return Evidence(MERGED, how, by, info.committed, suggested, commit.id, says)
 
-    def _of_trunk(self, words: _Words, before: _State, sides: Sequence[_State], after: _State) -> _ByRule[_Approval]:
-        """After a merge of the approval branch itself the newer verdicts of its sides; else those before."""
+    def _of_trunk(
+        self, words: _Words, before: _State, sides: Sequence[_State], after: _State
+    ) -> _ByRule[_Approval]:
+        """After a merge of the approval branch itself the newer verdicts of its sides.
+
+        Else those before.
+        """
         if not words.trunk_sides:
-            # any other merge takes over a text with its own evidence, and nothing that its sides approved or removed
+            # any other merge takes over a text with its own evidence, and nothing that its sides
+            # approved or removed
             return before.approved
         newer: dict[str, _Approval | None] = {}
         sides = [sides[number] for number in words.trunk_sides]
         for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
             ours = before.approved.get(rule)
-            theirs = [(side, side.approved.get(rule)) for side in sides]
-            # A side that left our text as it is may approve that text, and not one that it had before.
+            theirs = []
+            for side in sides:
+                theirs.append((side, side.approved.get(rule)))
+            # A side that left our text as it is may approve that text, and not one that it had
+            # before.
             candidates = [
                 approval
                 for side, approval in theirs
-                if approval and (side.text(rule) != before.text(rule) or approval.text == side.text(rule))
+                if approval
+                and (side.text(rule) != before.text(rule) or approval.text == side.text(rule))
             ]
             newest = _newer([*([ours] if ours else []), *candidates], after.text(rule))
             if newest is not None and newest is not ours:

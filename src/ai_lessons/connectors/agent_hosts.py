@@ -33,17 +33,23 @@ _LAST_COMMA = expression(rf"{_STRING}|,(?=\s*[}}\]])")
 
 
 def _plain(text: str) -> str:
-    """JSON of the same length: blanks in place of comments, of commas behind the last value and of a mark of UTF-8.
+    """JSON of the same length.
+
+    Blanks in place of comments, of commas behind the last value and of a mark of UTF-8.
 
     Hosts read settings with these, and people write them.
     """
-    text = " " + text[1:] if text.startswith("\ufeff") else text
+    if text.startswith("\ufeff"):
+        text = " " + text[1:]
     text = _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
     return _LAST_COMMA.sub(lambda match: match[1] or " ", text)
 
 
 class JsonValue(NamedTuple):
-    """A value from `start` to `end` of the text, and its parts by key or place; `since` ends what stands before it."""
+    """A value from `start` to `end` of the text, and its parts by key or place.
+
+    `since` ends what stands before it.
+    """
 
     since: int
     start: int
@@ -52,9 +58,12 @@ class JsonValue(NamedTuple):
 
 
 def with_added(text: str, additions: Mapping[str, Any]) -> str:
-    """The text of a table with what `more` has: tables are joined, elements of lists put behind those that are there.
+    """The text of a table with what `more` has.
 
-    Raises ValueError: it is no table, or something else stands in the place of a table or list of `more`.
+    Tables are joined, elements of lists put behind those that are there.
+
+    Raises ValueError: it is no table, or something else stands in the place of a table or list of
+    `more`.
     """
     indent = _INDENT.search(text)
     step, feed = indent[1] if indent else "  ", "\r\n" if "\r\n" in text else "\n"
@@ -78,11 +87,16 @@ def _insertions(
         raise ValueError(f"{text[part.start : part.end]:.40} stands in the way")
     feed, step = style
     new = []
-    for key, value in additions.items() if isinstance(additions, dict) else ((None, value) for value in additions):
+    for key, value in (
+        additions.items() if isinstance(additions, dict) else ((None, value) for value in additions)
+    ):
         if key is not None and key in part.parts:
             yield from _insertions(text, part.parts[key], value, style, depth + 1)
         else:
-            name = "" if key is None else json.dumps(key, ensure_ascii=False) + ": "
+            if key is None:
+                name = ""
+            else:
+                name = json.dumps(key, ensure_ascii=False) + ": "
             lines = json.dumps(value, indent=step, ensure_ascii=False).split("\n")
             new.append(f"{feed}{step * depth}{name}" + f"{feed}{step * depth}".join(lines))
     if new:
@@ -91,10 +105,12 @@ def _insertions(
 
 
 def without(text: str, ours: Ours) -> str:
-    """The text without the parts that are ours by path and value; what `with_added` has put in goes to the byte.
+    """The text without the parts that are ours by path and value.
 
-    A table or list that spans lines goes when nothing is left in it; `{}`, as people write it, was there before. Empty:
-    nothing is left. Raises ValueError: the text is no JSON.
+    What `with_added` has put in goes to the byte.
+
+    A table or list that spans lines goes when nothing is left in it; `{}`, as people write it, was
+    there before. Empty: nothing is left. Raises ValueError: the text is no JSON.
     """
     plain = _plain(text)
     if not plain.strip():
@@ -116,33 +132,50 @@ def _comments(forms: tuple[str, str], start: int, end: int) -> bool:
 def _cuts(
     forms: tuple[str, str], part: JsonValue, value: Any, ours: Ours, path: tuple[str | int, ...]
 ) -> Iterator[tuple[int, int]]:
-    """Spans to cut, in the order of the text (and of its plain form); the whole value where nothing is left in it."""
+    """Spans to cut, in the order of the text (and of its plain form).
+
+    The whole value where nothing is left in it.
+    """
     cuts: list[tuple[int, int]] = []
     text, (end, stays) = forms[1], (part.start + 1, False)
     for key, inner in part.parts.items():
         below = (*path, key)
         whole = [(inner.start, inner.end)]
-        inner_cuts = whole if ours(below, value[key]) else list(_cuts(forms, inner, value[key], ours, below))
+        if ours(below, value[key]):
+            inner_cuts = whole
+        else:
+            inner_cuts = list(_cuts(forms, inner, value[key], ours, below))
         if inner_cuts != whole:
             cuts, stays = [*cuts, *inner_cuts], True
         elif stays:
             comma = _skip(text, inner.since)
             name = _skip(text, comma + 1)
-            kept = _comments(forms, inner.since, name)  # the user's
+            # the user's
+            kept = _comments(forms, inner.since, name)
             cuts += [(comma, comma + 1), (name, inner.end)] if kept else [(inner.since, inner.end)]
-        else:  # nothing stays before it, so the comma behind it goes with it
+        else:
+            # nothing stays before it, so the comma behind it goes with it
             comma, name = _skip(text, inner.end), _skip(text, end)
-            begin = name if _comments(forms, end, name) else end
+            if _comments(forms, end, name):
+                begin = name
+            else:
+                begin = end
             cuts.append((begin, comma + 1 if text[comma] == "," else inner.end))
             end = cuts[-1][1]
     emptied = cuts and not stays and "\n" in text[end : part.end]
-    emptied = emptied and not _comments(forms, part.start, cuts[0][0]) and not _comments(forms, cuts[-1][1], part.end)
+    emptied = (
+        emptied
+        and not _comments(forms, part.start, cuts[0][0])
+        and not _comments(forms, cuts[-1][1], part.end)
+    )
     yield from [(part.start, part.end)] if emptied else cuts
 
 
 def _skip(text: str, at: int) -> int:
     match = _SPACE.match(text, at)
-    return match.end() if match else at
+    if match:
+        return match.end()
+    return at
 
 
 def _read(text: str, at: int, since: int = 0) -> JsonValue:
@@ -152,7 +185,8 @@ def _read(text: str, at: int, since: int = 0) -> JsonValue:
     parts: dict[str | int, JsonValue] = {}
     end = at + 1
     while text[here := _skip(text, end)] not in "}]":
-        here = _skip(text, here + 1) if text[here] == "," else here
+        if text[here] == ",":
+            here = _skip(text, here + 1)
         key: str | int = len(parts)
         if text[at] == "{":
             key, colon = _DECODER.raw_decode(text, here)
@@ -167,15 +201,20 @@ def _read(text: str, at: int, since: int = 0) -> JsonValue:
 Json = dict[str, Any]
 
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
-MARK = "ai-lessons admin agent-hook"  # In every command of ours, but for quotes, in any version
-LARGEST = 64 << 20  # Bytes of a file of settings: `~/.claude.json` grows to several MB
+# In every command of ours, but for quotes, in any version
+MARK = "ai-lessons admin agent-hook"
+# Bytes of a file of settings: `~/.claude.json` grows to several MB
+LARGEST = 64 << 20
 
 
 class HostKind(NamedTuple):
-    """A make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
+    """A make of host.
 
-    `events`: those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers` and
-    `instructions` are files, with `#` and the key of a table. `transcripts`: a glob below the user's folder.
+    Names of files are below the user's folder of it (`~`), or below the project (`./`).
+
+    `events`: those by which a text gets to the agent when a session starts, and around an edit.
+    `hooks`, `servers` and `instructions` are files, with `#` and the key of a table. `transcripts`:
+    a glob below the user's folder.
     """
 
     id: str
@@ -267,10 +306,13 @@ KINDS = (
 
 
 class Target(NamedTuple):
-    """A `way` (session-start, edit, instructions, mcp) to an agent; `there`: the file exists, `ours`: it has our part.
+    """A `way` (session-start, edit, instructions, mcp) to an agent.
 
-    `runs`: what the host starts, if the settings are the user's own: those of a project may come with a clone.
-    `answered`: the output when that was run, `works`: whether it was an answer of ours.
+    `there`: the file exists, `ours`: it has our part.
+
+    `runs`: what the host starts, if the settings are the user's own: those of a project may come
+    with a clone. `answered`: the output when that was run, `works`: whether it was an answer of
+    ours.
     """
 
     way: str
@@ -283,7 +325,10 @@ class Target(NamedTuple):
 
 
 class Host(NamedTuple):
-    """A host on this machine. `found`: its traces; `hooks`: by file of hooks the events configured in it."""
+    """A host on this machine.
+
+    `found`: its traces; `hooks`: by file of hooks the events configured in it.
+    """
 
     id: str
     name: str
@@ -309,22 +354,32 @@ class _HostFinder:
     def host(self) -> Host | None:
         """None if there is no trace of it."""
         kind = self._kind
-        programs = (shutil.which(name, path=self._where.environ.get("PATH", "")) for name in kind.programs)
-        places = [Path(program) for program in programs if program]
+        programs = (
+            shutil.which(name, path=self._where.environ.get("PATH", "")) for name in kind.programs
+        )
+        places = []
+        for program in programs:
+            if program:
+                places.append(Path(program))
         places += [place for place in (_folder(kind, self._where),) if place.is_dir()]
         places += [place for name in kind.projects if (place := self._project / name).exists()]
         if not places:
             return None
-        hooks = {
-            file: {event: groups for event, groups in table.items() if isinstance(groups, list) and groups}
-            for name in kind.hooks
-            for file, table in self._tables(name)
-        }
+        hooks = {}
+        for name in kind.hooks:
+            for file, table in self._tables(name):
+                hooks[file] = {
+                    event: groups
+                    for event, groups in table.items()
+                    if isinstance(groups, list) and groups
+                }
         self._plugin = self._enabled_plugin()
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
         traces = tuple(map(self._shown, places))
-        return Host(kind.id, kind.name, traces, events, targets, tuple(dict.fromkeys(self._unreadable)))
+        return Host(
+            kind.id, kind.name, traces, events, targets, tuple(dict.fromkeys(self._unreadable))
+        )
 
     def _enabled_plugin(self) -> str:
         """Our plugin, as the host names it; empty if it is not enabled."""
@@ -332,49 +387,77 @@ class _HostFinder:
         for name in self._kind.hooks if self._kind.id == "claude-code" else ():
             for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
                 enabled |= table
-        return next((f"plugin {name}" for name, on in enabled.items() if name.startswith(f"{SERVER}@") and on), "")
+        return next(
+            (
+                f"plugin {name}"
+                for name, on in enabled.items()
+                if name.startswith(f"{SERVER}@") and on
+            ),
+            "",
+        )
 
     def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
-        """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
+        """A text at the start and around an edit.
+
+        Through the plugin, or else through a file of hooks.
+        """
         if self._kind.id == "opencode":
             file = place_of(self._kind, self._where, _MODULE)
             installed = (self._bytes(file) or b"").startswith(_MODULE_BEGINS)
-            yield from (Target(way, self._shown(file), file.exists(), installed) for way in ("session-start", "edit"))
+            yield from (
+                Target(way, self._shown(file), file.exists(), installed)
+                for way in ("session-start", "edit")
+            )
         for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
             if not event:
                 continue
             if self._plugin:
                 yield Target(way, self._plugin, there=True, ours=True)
             ours = {
-                file: call for file, table in hooks.items() for call in _calls(table.get(event)) if is_our_call(call)
+                file: call
+                for file, table in hooks.items()
+                for call in _calls(table.get(event))
+                if is_our_call(call)
             }
             for file in ours or ([] if self._plugin else list(hooks)[:1]):
-                runs = self._runs(file, _argv(ours[file])) if ours else ()
-                yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours), runs=runs)
+                if ours:
+                    runs = self._runs(file, _argv(ours[file]))
+                else:
+                    runs = ()
+                yield Target(
+                    way, self._shown(file), there=file.exists(), ours=bool(ours), runs=runs
+                )
 
     def _instructions(self) -> Iterator[Target]:
         for name in self._kind.instructions:
             file = place_of(self._kind, self._where, name)
             data = self._bytes(file)
             if data is not None or name == "./AGENTS.md":
-                yield Target("instructions", self._shown(file), data is not None, holds_ours(data or b""))
+                yield Target(
+                    "instructions", self._shown(file), data is not None, holds_ours(data or b"")
+                )
 
     def _servers(self) -> Iterator[Target]:
         if self._plugin:
             yield Target("mcp", self._plugin, there=True, ours=True)
         for name in self._kind.servers:
             for file, table in self._tables(name):
-                ours = [
-                    server
-                    for key, server in table.items()
-                    if PROGRAM in json.dumps(server, default=str) or key == SERVER
-                ]
+                ours = []
+                for key, server in table.items():
+                    if PROGRAM in json.dumps(server, default=str) or key == SERVER:
+                        ours.append(server)
                 if file.exists() or not self._plugin:
-                    runs = self._runs(file, _argv(ours[0], shell=False)) if ours else ()
+                    if ours:
+                        runs = self._runs(file, _argv(ours[0], shell=False))
+                    else:
+                        runs = ()
                     yield Target("mcp", self._shown(file), file.exists(), bool(ours), runs)
 
     def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
-        """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
+        """The table under the key after `#` of every file that the name stands for.
+
+        An empty one for no file.
+        """
         name, _, key = name.partition("#")
         place = place_of(self._kind, self._where, name)
         for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
@@ -385,9 +468,17 @@ class _HostFinder:
             yield file, table if isinstance(table, dict) else {}
 
     def _runs(self, file: Path, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The command, if the file is the user's own: what came with the clone of a project is not run by us."""
-        names = [name.partition("#")[0] for name in (*self._kind.hooks, *self._kind.servers) if name.startswith("~")]
-        return argv if file in {place_of(self._kind, self._where, name) for name in names} else ()
+        """The command, if the file is the user's own.
+
+        What came with the clone of a project is not run by us.
+        """
+        names = []
+        for name in (*self._kind.hooks, *self._kind.servers):
+            if name.startswith("~"):
+                names.append(name.partition("#")[0])
+        if file in {place_of(self._kind, self._where, name) for name in names}:
+            return argv
+        return ()
 
     def _bytes(self, file: Path) -> bytes | None:
         project = self._project
@@ -411,7 +502,9 @@ class _HostFinder:
 def _calls(groups: Any) -> Iterator[Any]:
     """The calls of an event: those in its groups, and what stands in place of a group."""
     for group in groups if isinstance(groups, list) else ():
-        inner = group.get("hooks") if isinstance(group, dict) else None
+        inner = None
+        if isinstance(group, dict):
+            inner = group.get("hooks")
         yield from inner if isinstance(inner, list) else [group]
 
 
@@ -421,8 +514,14 @@ def is_our_call(call: Any) -> bool:
 
 
 def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
-    """What a host starts for a hook, or for a server (no `shell`); nothing for what is no command."""
-    table = call if isinstance(call, dict) else {}
+    """What a host starts for a hook, or for a server (no `shell`).
+
+    Nothing for what is no command.
+    """
+    if isinstance(call, dict):
+        table = call
+    else:
+        table = {}
     command, arguments = table.get("command") or table.get("bash"), table.get("args")
     if isinstance(command, list):
         return tuple(map(str, command))
@@ -430,7 +529,9 @@ def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
         return ()
     if isinstance(arguments, list):
         return (command, *map(str, arguments))
-    return ("sh", "-c", command) if shell else (command,)
+    if shell:
+        return ("sh", "-c", command)
+    return (command,)
 
 
 def _project(where: Where) -> Path:
@@ -438,16 +539,23 @@ def _project(where: Where) -> Path:
 
 
 def _folder(kind: HostKind, where: Where) -> Path:
-    overruled = where.environ.get(kind.variable) if kind.variable else None
-    return Path(overruled) if overruled else where.home / kind.folder
+    overruled = None
+    if kind.variable:
+        overruled = where.environ.get(kind.variable)
+    if overruled:
+        return Path(overruled)
+    return where.home / kind.folder
 
 
 def place_of(kind: HostKind, where: Where, name: str) -> Path:
     """Where the file lies that a row of the table names."""
     folder = _folder(kind, where)
     if folder != where.home / kind.folder:
-        name = name.replace("~../", "~")  # a folder of the user's choice holds everything
-    return Path(os.path.normpath(folder / name[1:])) if name.startswith("~") else _project(where) / name[2:]
+        # a folder of the user's choice holds everything
+        name = name.replace("~../", "~")
+    if name.startswith("~"):
+        return Path(os.path.normpath(folder / name[1:]))
+    return _project(where) / name[2:]
 
 
 def transcripts(where: Where) -> list[tuple[Path, str]]:
@@ -466,14 +574,20 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     if data is None or not data.strip():
         return {}
     try:
-        settings = texts.toml(data.decode("utf-8-sig")) if toml else json.loads(_plain(data.decode()).strip() or "{}")
+        if toml:
+            settings = texts.toml(data.decode("utf-8-sig"))
+        else:
+            settings = json.loads(_plain(data.decode()).strip() or "{}")
     except (ValueError, RecursionError):
         return None
-    return settings if isinstance(settings, dict) else None
+    if isinstance(settings, dict):
+        return settings
+    return None
 
 
 HOOKS = "hooks"
-SOURCE = "hooks/hooks.json"  # the plugin's file, which holds our part
+# the plugin's file, which holds our part
+SOURCE = "hooks/hooks.json"
 _CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
 HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     "claude-code": None,
@@ -498,8 +612,14 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
     },
     "copilot": {
         **{event: (event, "") for event in ("SessionStart", "SubagentStart", "UserPromptSubmit")},
-        "PreToolUse": ("PreToolUse", "^(Read|Edit|Write|MultiEdit|NotebookEdit|ApplyPatch|apply_patch|Bash|.+-.+)$"),
-        **{event: (event, "^(Bash|ai-lessons-.*)$") for event in ("PostToolUse", "PostToolUseFailure")},
+        "PreToolUse": (
+            "PreToolUse",
+            "^(Read|Edit|Write|MultiEdit|NotebookEdit|ApplyPatch|apply_patch|Bash|.+-.+)$",
+        ),
+        **{
+            event: (event, "^(Bash|ai-lessons-.*)$")
+            for event in ("PostToolUse", "PostToolUseFailure")
+        },
         "Stop": ("Stop", ""),
     },
     "qwen": {
@@ -516,19 +636,27 @@ HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
         "Stop": ("Stop", ""),
     },
 }
-"""The hosts that call our hook: events of the plugin (None: all), the host's name for each and its tools, or ours."""
+"""The hosts that call our hook: events of the plugin (None.
+
+All), the host's name for each and its tools, or ours.
+"""
 
 _HOOK = ("admin", "agent-hook")
 _ENDS_WELL = expression(r"\|\| (exit 0|true)\s*\Z")
-_CURSOR = {"version": 1}  # without which Cursor and Copilot read no file of hooks
+# without which Cursor and Copilot read no file of hooks
+_CURSOR = {"version": 1}
 _TOML = hooks.marks("ai-lessons", "# {}")
-_MODULE, _MODULE_BEGINS = "~plugin/ai-lessons.js", b"// Made by `ai-lessons admin hosts --install`"  # of opencode
+# of opencode
+_MODULE, _MODULE_BEGINS = "~plugin/ai-lessons.js", b"// Made by `ai-lessons admin hosts --install`"
 _LEFT = "left alone, it is no JSON object: mend it first"
 
 
 @json_fields("host", "file", "done", "diff")
 class HostChange(NamedTuple):
-    """A change of one file of a host; `done`: in words. `before`, `after` None: no file. The same: no change."""
+    """A change of one file of a host; `done`: in words. `before`, `after` None: no file.
+
+    The same: no change.
+    """
 
     host: str
     file: Path
@@ -573,57 +701,91 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
         try:
             content = _bytes(real)
         except InvalidEntry as error:
-            yield HostChange(kind.name, real, f"left alone, {error.problems[0].message}", None, None)
+            yield HostChange(
+                kind.name, real, f"left alone, {error.problems[0].message}", None, None
+            )
             continue
         toml = place.suffix == ".toml"
-        yield _change_toml(kind, real, content, job) if toml else _change(kind, real, content, job, ours)
+        yield (
+            _change_toml(kind, real, content, job)
+            if toml
+            else _change(kind, real, content, job, ours)
+        )
 
 
 def hook_table(kind: HostKind, stated: Json, command: Json) -> Json:
     """The events of the plugin (`stated`) that a host has, in its form, each with this command."""
     events = HEARS[kind.id] or {event: (event, "") for event in stated}
-    return {
-        name: _groups(kind, stated[event], tools, command) for event, (name, tools) in events.items() if event in stated
-    }
+    by_key = {}
+    for event, (name, tools) in events.items():
+        if event in stated:
+            by_key[name] = _groups(kind, stated[event], tools, command)
+    return by_key
 
 
 def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> list[Json]:
-    """The calls of an event in the form of the host: Cursor has no groups, two count milliseconds."""
-    matcher, second = {"matcher": tools} if tools else {}, 1000 if kind.id in {"gemini", "qwen"} else 1
-    calls = [
-        (group, {"type": call["type"], **command, "timeout": call["timeout"]})
-        for group in groups
-        for call in group["hooks"]
-    ]
+    """The calls of an event in the form of the host.
+
+    Cursor has no groups, two count milliseconds.
+    """
+    matcher, second = (
+        {"matcher": tools} if tools else {},
+        1000 if kind.id in {"gemini", "qwen"} else 1,
+    )
+    calls = []
+    for group in groups:
+        for call in group["hooks"]:
+            calls.append((group, {"type": call["type"], **command, "timeout": call["timeout"]}))
     if kind.id == "cursor":
-        return [{**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls]
-    return [{**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]} for group, call in calls]
+        return [
+            {**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls
+        ]
+    return [
+        {**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]}
+        for group, call in calls
+    ]
 
 
 def _call(kind: HostKind) -> Json:
     """How a host calls our hook."""
     # events of Copilot do not say which host they are from
-    named = "AI_LESSONS_AGENT=copilot " if kind.id == "copilot" else ""
-    # The absolute path, because hosts have a search path of their own. One string, because some hosts ignore `args` and
-    # give the event to a bare shell as its program. Exit code 0, because hosts take any other for a refusal.
-    return {"command": f"{named}{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"}
+    if kind.id == "copilot":
+        named = "AI_LESSONS_AGENT=copilot "
+    else:
+        named = ""
+    # The absolute path, because hosts have a search path of their own. One string, because some
+    # hosts ignore `args` and give the event to a bare shell as its program. Exit code 0, because
+    # hosts take any other for a refusal.
+    return {
+        "command": f"{named}{shlex.join([processes.program_path('ai-lessons'), *_HOOK])} || exit 0"
+    }
 
 
 def _server(kind: HostKind) -> Json:
     env, program = {"AI_LESSONS_AGENT": kind.id}, processes.program_path(PROGRAM)
     if kind.id == "opencode":
         return {"type": "local", "command": [program], "environment": env, "enabled": True}
-    copilot: Json = {"type": "local", "args": [], "tools": ["*"]} if kind.id == "copilot" else {}
+    if kind.id == "copilot":
+        copilot: Json = {"type": "local", "args": [], "tools": ["*"]}
+    else:
+        copilot = {}
     return {**copilot, "command": program, "env": env}
 
 
-HOST_PATH = "/usr/bin:/bin"  # what a program has that no shell started
-_GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "ai-lessons", "version": "0"}}
+# what a program has that no shell started
+HOST_PATH = "/usr/bin:/bin"
+_GREETING = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "ai-lessons", "version": "0"},
+}
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _GREETING}
 
 
 def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]:
-    """The hosts with the answers of our programs that their settings name: a hook is given the `event`.
+    """The hosts with the answers of our programs that their settings name.
+
+    A hook is given the `event`.
 
     They run as the host would run them, each once.
     """
@@ -632,15 +794,25 @@ def tried(hosts: Sequence[Host], where: Where, event: bytes) -> tuple[Host, ...]
     def answered(target: Target) -> Target:
         if not target.runs:
             return target
-        if target.way != "mcp" and not (target.runs[0] == "sh" and _ENDS_WELL.search(target.runs[-1])):
-            return target._replace(answered="an older form, whose failure some hosts take for a refusal", works=False)
+        if target.way != "mcp" and not (
+            target.runs[0] == "sh" and _ENDS_WELL.search(target.runs[-1])
+        ):
+            return target._replace(
+                answered="an older form, whose failure some hosts take for a refusal", works=False
+            )
         if target.runs not in answers:
-            request = json.dumps(_INITIALIZE).encode() + b"\n" if target.way == "mcp" else event
+            if target.way == "mcp":
+                request = json.dumps(_INITIALIZE).encode() + b"\n"
+            else:
+                request = event
             answers[target.runs] = _answer(target.runs, where, request)
         answer, works = answers[target.runs]
         return target._replace(answered=answer, works=works)
 
-    return tuple(host._replace(targets=tuple(map(answered, host.targets))) for host in hosts)
+    results = []
+    for host in hosts:
+        results.append(host._replace(targets=tuple(map(answered, host.targets))))
+    return tuple(results)
 
 
 def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, bool]:
@@ -656,12 +828,20 @@ def _answer(argv: tuple[str, ...], where: Where, request: bytes) -> tuple[str, b
     line, _, _ = done.stdout.decode("utf-8", "replace").strip().partition("\n")
     if done.returncode or not line:
         why = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        called = argv[2].partition("agent-hook")[0] if argv[:2] == ("sh", "-c") else argv[0]
-        cause = "" if "/" in called else " with the search path of a host, which its command depends on"
+        if argv[:2] == ("sh", "-c"):
+            called = argv[2].partition("agent-hook")[0]
+        else:
+            called = argv[0]
+        if "/" in called:
+            cause = ""
+        else:
+            cause = " with the search path of a host, which its command depends on"
         return f"nothing came back{cause}{f': {why}' if why else ''}", False
     if request.startswith(b'{"jsonrpc"'):
         server = ((parsed(line.encode()) or {}).get("result") or {}).get("serverInfo") or {}
-        return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(server)
+        return f"{server.get('name', 'no server')} {server.get('version', '')}".strip(), bool(
+            server
+        )
     return line, line.startswith("reads ")
 
 
@@ -680,7 +860,9 @@ def carry_out(changes: Sequence[HostChange]) -> None:
 
 
 def _bytes(file: Path) -> bytes | None:
-    return files.read(file, LARGEST)[0] if file.exists() else None
+    if file.exists():
+        return files.read(file, LARGEST)[0]
+    return None
 
 
 def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: Json) -> HostChange:
@@ -691,23 +873,46 @@ def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: J
             raise ValueError(file)
         text = (content or b"").decode()
         clean = (
-            without(text, lambda path, value: any(is_ours(key, path, value) for key in ours)) if text.strip() else text
+            without(text, lambda path, value: any(is_ours(key, path, value) for key in ours))
+            if text.strip()
+            else text
         )
         if parsed(clean.encode()) == _CURSOR and list(settings) == [HOOKS, *_CURSOR]:
-            clean = ""  # written by us: what other files state first, ours states last
+            # written by us: what other files state first, ours states last
+            clean = ""
         here = parsed(clean.encode()) or {}
-        full = with_added(clean, {key: value for key, value in ours.items() if key not in _CURSOR or key not in here})
-        full = text if parsed(full.encode()) == parsed(content) else full
+        full = with_added(
+            clean,
+            {key: value for key, value in ours.items() if key not in _CURSOR or key not in here},
+        )
+        if parsed(full.encode()) == parsed(content):
+            full = text
     except (ValueError, RecursionError):
         return HostChange(kind.name, file, _LEFT, content, content)
     held = clean != text
     if job == "install":
-        new = "written" if content is None else "brought up to date" if held else "added"
+        if content is None:
+            new = "written"
+        elif held:
+            new = "brought up to date"
+        else:
+            new = "added"
         # a file of our own ends in a line feed, by which it is known when it goes
         after = (f"{full}\n" if content is None else full).encode()
         return HostChange(kind.name, file, "already there" if full == text else new, content, after)
-    says = "not there" if not held else "taken out" if clean or not text.endswith("\n") else "removed"
-    return HostChange(kind.name, file, says, content, None if says == "removed" or content is None else clean.encode())
+    if not held:
+        says = "not there"
+    elif clean or not text.endswith("\n"):
+        says = "taken out"
+    else:
+        says = "removed"
+    return HostChange(
+        kind.name,
+        file,
+        says,
+        content,
+        None if says == "removed" or content is None else clean.encode(),
+    )
 
 
 def is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
@@ -717,7 +922,9 @@ def is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
     if key != HOOKS:
         return list(path[1:]) == [SERVER]
     if len(path) == 3:
-        calls = value.get("hooks", [value]) if isinstance(value, dict) else None
+        calls = None
+        if isinstance(value, dict):
+            calls = value.get("hooks", [value])
         return isinstance(calls, list) and bool(calls) and all(map(is_our_call, calls))
     return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
 
@@ -726,13 +933,22 @@ def _change_module(kind: HostKind, file: Path, plugin: Path, job: str) -> HostCh
     """What a job does to our module of opencode, which is a file of its own."""
     with translated(str(plugin)):
         text = (plugin.parent / "opencode/ai-lessons.js").read_text("utf-8")
-    program = f"const PROGRAM = {json.dumps(processes.program_path('ai-lessons'), ensure_ascii=False)}\n"
+    program = (
+        f"const PROGRAM = {json.dumps(processes.program_path('ai-lessons'), ensure_ascii=False)}\n"
+    )
     new, content = re.sub(r"const PROGRAM = .*\n", lambda _: program, text).encode(), _bytes(file)
     if content is not None and not content.startswith(_MODULE_BEGINS):
         return HostChange(kind.name, file, "left alone, it is another file", content, content)
     if job != "install":
-        return HostChange(kind.name, file, "not there" if content is None else "removed", content, None)
-    says = "written" if content is None else "already there" if content == new else "brought up to date"
+        return HostChange(
+            kind.name, file, "not there" if content is None else "removed", content, None
+        )
+    if content is None:
+        says = "written"
+    elif content == new:
+        says = "already there"
+    else:
+        says = "brought up to date"
     return HostChange(kind.name, file, says, content, new)
 
 
@@ -740,10 +956,16 @@ def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) ->
     """What a job does to a TOML file with a table of servers: a part of ours at its end."""
     settings = parsed(content, toml=True)
     if settings is None:
-        return HostChange(kind.name, file, "left alone, it is no TOML: mend it first", content, content)
+        return HostChange(
+            kind.name, file, "left alone, it is no TOML: mend it first", content, content
+        )
     program = json.dumps(processes.program_path(PROGRAM), ensure_ascii=False)
-    server = f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
+    server = (
+        f'[mcp_servers.{SERVER}]\ncommand = {program}\nenv = {{ AI_LESSONS_AGENT = "{kind.id}" }}'
+    )
     plan = hooks.plan(content, job, server, _TOML)
     if SERVER in (settings.get("mcp_servers") or {}) and plan.says == "added":
-        return HostChange(kind.name, file, "left alone, it names a server ai-lessons of its own", content, content)
+        return HostChange(
+            kind.name, file, "left alone, it names a server ai-lessons of its own", content, content
+        )
     return HostChange(kind.name, file, plan.says, content, plan.data)

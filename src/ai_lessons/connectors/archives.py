@@ -1,4 +1,7 @@
-"""What comes out of a zip archive of others: so many bytes in all, so many of one file, so many files."""
+"""What comes out of a zip archive of others.
+
+So many bytes in all, so many of one file, so many files.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,21 @@ class Limits(NamedTuple):
     members: int
 
 
-def files_within(archive: ZipFile, limits: Limits, is_read: Callable[[str], bool] = lambda _: True) -> list[ZipInfo]:
+def files_within(
+    archive: ZipFile, limits: Limits, is_read: Callable[[str], bool] = lambda _: True
+) -> list[ZipInfo]:
     """The files in an archive that are to be read, by name, none of them unpacked yet.
 
-    Read them by `content`, or extract them: that unpacks piece by piece, and no more of a file than its entry says.
-    Raises ValueError: more would come out than the limits allow.
+    Read them by `content`, or extract them: that unpacks piece by piece, and no more of a file than
+    its entry says. Raises ValueError: more would come out than the limits allow.
     """
     every = archive.infolist()
     if len(every) > limits.members:
         raise ValueError(f"more than {limits.members:,} files are packed in it")
-    files = [member for member in every if not member.is_dir() and is_read(member.filename)]
+    files = []
+    for member in every:
+        if not member.is_dir() and is_read(member.filename):
+            files.append(member)
     for file in files:
         if file.file_size > limits.one:
             raise ValueError(f"{file.filename[:80]!r} in it has more than {limits.one >> 20} MB")

@@ -1,4 +1,7 @@
-"""Formats that go out and come back: the JSON document, and rules for the agents of other tools. Pure."""
+"""Formats that go out and come back: the JSON document, and rules for the agents of other tools.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,25 @@ from uuid import UUID
 
 from ulid import ULID
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
+from ai_lessons.errors import (
+    AiLessonsError,
+    InvalidEntry,
+    Problem,
+    UnsupportedRepository,
+    UsageError,
+)
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.checks import FACTS_OF_HISTORY
 from ai_lessons.model.config import RELEASED
-from ai_lessons.model.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Category, Entry, Kind, Relation, ulid
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    HANDLE_LENGTH,
+    Category,
+    Entry,
+    Kind,
+    Relation,
+    ulid,
+)
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import escaped, mapping_lines, one_line
 
@@ -30,14 +47,19 @@ if TYPE_CHECKING:
 # --- out: rules in force and firm lessons ---
 
 NAME = "ai-lessons rules"
-"""The name in our markers of exported rules; the paragraph on how to use the program has its own."""
+"""The name in our markers of exported rules.
 
-PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
+The paragraph on how to use the program has its own.
+"""
+
+# How the names of our files in a folder of rules begin
+PREFIX = "ai-lessons-"
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
 _STATED = "Stated by a person in the knowledge repository, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
 _OUR_FILE = expression(
-    rf"(?:---\n(?>(?:[^\n]*\n)*?---\n))?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(), re.DOTALL
+    rf"(?:---\n(?>(?:[^\n]*\n)*?---\n))?{re.escape(_BEGIN)}\n(?:(?!{_END}).)*\n{re.escape(_END)}\n".encode(),
+    re.DOTALL,
 )
 _FENCE_TO_CLOSE = expression(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING_MARK = expression(r" {0,3}(#{1,6})(?=[ \t]|$)")
@@ -49,7 +71,10 @@ ExportedEntry = tuple[str, "Entry"]
 
 
 class RuleFiles(NamedTuple):
-    """How a tool keeps one rule a file: how its names end, the lines of frontmatter for an entry, and its folder."""
+    """How a tool keeps one rule a file.
+
+    How its names end, the lines of frontmatter for an entry, and its folder.
+    """
 
     suffix: str
     matter: Callable[[Entry], Sequence[str]]
@@ -58,10 +83,13 @@ class RuleFiles(NamedTuple):
 
 def _claude(entry: Entry) -> Sequence[str]:
     globs = _globs(entry)
-    return mapping_lines({"paths": globs}) if globs else ()
+    if globs:
+        return mapping_lines({"paths": globs})
+    return ()
 
 
-def _cursor(entry: Entry) -> Sequence[str]:  # no YAML: Cursor reads globs without quotes
+def _cursor(entry: Entry) -> Sequence[str]:
+    # no YAML: Cursor reads globs without quotes
     globs = _globs(entry)
     return (
         f"description: {_line(entry.title)}",
@@ -71,23 +99,37 @@ def _cursor(entry: Entry) -> Sequence[str]:  # no YAML: Cursor reads globs witho
 
 
 def _copilot(entry: Entry) -> Sequence[str]:
-    return mapping_lines({"description": _line(entry.title), "applyTo": ",".join(_globs(entry)) or "**"})
+    return mapping_lines(
+        {"description": _line(entry.title), "applyTo": ",".join(_globs(entry)) or "**"}
+    )
 
 
 def _windsurf(entry: Entry) -> Sequence[str]:
     globs = _globs(entry)
-    return ("trigger: glob", f"globs: {','.join(globs)}") if globs else ("trigger: always_on",)
+    if globs:
+        return ("trigger: glob", f"globs: {','.join(globs)}")
+    return ("trigger: always_on",)
 
 
-def _qwen(entry: Entry) -> Sequence[str]:  # no YAML: Qwen Code takes what stands behind the colon
-    why = entry.pattern.because if entry.pattern else entry.rationale
+def _qwen(entry: Entry) -> Sequence[str]:
+    # no YAML: Qwen Code takes what stands behind the colon
+    if entry.pattern:
+        why = entry.pattern.because
+    else:
+        why = entry.rationale
     title = _line(entry.title)
     return f"name: {title}", f"description: {_line(why) if why else title}", "type: feedback"
 
 
 def _compound(entry: Entry) -> Sequence[str]:
-    """The frontmatter of a solution: what one that was imported states, and else a best practice."""
-    stated = {key: entry.fields[key] for key in SOLUTION_KEYS if key in entry.fields}
+    """The frontmatter of a solution.
+
+    What one that was imported states, and else a best practice.
+    """
+    stated = {}
+    for key in SOLUTION_KEYS:
+        if key in entry.fields:
+            stated[key] = entry.fields[key]
     matter: dict[str, Any] = {
         "title": _line(entry.title),
         "date": created_of(entry)[:10],
@@ -97,28 +139,40 @@ def _compound(entry: Entry) -> Sequence[str]:
         "component": "development_workflow",
         "severity": "medium",
     }
-    when = [_line(entry.pattern.when)] if entry.pattern else []
-    matter |= {"applies_when": when} if when and not {"symptoms", "applies_when"} & stated.keys() else {}
+    if entry.pattern:
+        when = [_line(entry.pattern.when)]
+    else:
+        when = []
+    if when and not {"symptoms", "applies_when"} & stated.keys():
+        matter |= {"applies_when": when}
     matter |= {key: value for key, value in stated.items() if key != "problem_type"}
-    tags = sorted(entry.tags)[:8]  # as many as the schema of a solution allows
+    # as many as the schema of a solution allows
+    tags = sorted(entry.tags)[:8]
     return mapping_lines(matter | ({"tags": tags} if tags else {}))
 
 
 def _solution_type(entry: Entry) -> str:
     stated = str(entry.fields.get("problem_type", ""))
-    return stated if re.fullmatch("[a-z]+(?:_[a-z]+)*", stated) else "best_practice"
+    if re.fullmatch("[a-z]+(?:_[a-z]+)*", stated):
+        return stated
+    return "best_practice"
 
 
 def _solution_folder(entry: Entry) -> str:
     name = _solution_type(entry).replace("_", "-")
-    return name if name == "developer-experience" else f"{name}s"
+    if name == "developer-experience":
+        return name
+    return f"{name}s"
 
 
 SOLUTION_KEYS = (
     "module", "problem_type", "component", "severity", "symptoms", "root_cause", "resolution_type", "applies_when",
     "related_components", "framework_version",
 )  # fmt: skip
-"""What a solution of the compound-engineering plugin states beside title, date and tags; an entry keeps it as it is."""
+"""What a solution of the compound-engineering plugin states beside title, date and tags.
+
+An entry keeps it as it is.
+"""
 
 
 RULE_FILES = {
@@ -141,13 +195,21 @@ def whole(entries: Sequence[ExportedEntry]) -> str:
         (title, made, [section(*entry, 3) for entry in entries if entry[1].kind is kind])
         for kind, title, made in _PARTS
     )
-    return "\n\n".join(row for title, made, texts in parts if texts for row in (title, made, *texts))
+    results = []
+    for title, made, texts in parts:
+        if texts:
+            for row in (title, made, *texts):
+                results.append(row)
+    return "\n\n".join(results)
 
 
 def file_name(form: str, entry: Entry) -> str:
     """The name of an entry's file below a folder of rules."""
     kind = RULE_FILES[form]
-    folder = f"{kind.folder(entry)}/" if kind.folder else ""
+    if kind.folder:
+        folder = f"{kind.folder(entry)}/"
+    else:
+        folder = ""
     return f"{folder}{PREFIX}{layout.slug(entry.title)}-{entry.id[-HANDLE_LENGTH:].lower()}{kind.suffix}"
 
 
@@ -159,26 +221,43 @@ def file_pattern(form: str) -> str:
 
 def rule_file(form: str, handle: str, entry: Entry) -> str:
     """The text of an entry's file in a folder of rules, with the globs that it applies to as frontmatter."""
-    made = _MADE_BY if entry.kind is Kind.RULE else _STATED
+    if entry.kind is Kind.RULE:
+        made = _MADE_BY
+    else:
+        made = _STATED
     return _framed(RULE_FILES[form].matter(entry), f"{section(handle, entry, 1)}\n\n{made}")
 
 
-def skill(project: str, entries: Sequence[ExportedEntry], projects: Collection[str]) -> tuple[str, str]:
-    """A skill with the entries of one of these projects: its path below a folder of skills, and its text."""
+def skill(
+    project: str, entries: Sequence[ExportedEntry], projects: Collection[str]
+) -> tuple[str, str]:
+    """A skill with the entries of one of these projects.
+
+    Its path below a folder of skills, and its text.
+    """
     name = layout.slug(project)
-    if name != project and sum(layout.slug(other) == name for other in projects) > 1:  # C++ beside C#
+    if name != project and sum(layout.slug(other) == name for other in projects) > 1:
+        # C++ beside C#
         name += f"-{sha256(project.encode()).hexdigest()[:6]}"
     name = f"{PREFIX}{name}"
-    about = "every project" if project == GLOBAL_PROJECT else f"the project {_line(project)}"
+    if project == GLOBAL_PROJECT:
+        about = "every project"
+    else:
+        about = f"the project {_line(project)}"
     titles = "; ".join(_line(entry.title) for _, entry in entries)
     # hosts read 1,024 characters of a skill's description
-    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[:1024]
+    description = f"Rules and lessons of {about}. Read it before working there. About: {titles}"[
+        :1024
+    ]
     matter = mapping_lines({"name": name, "description": description})
     return f"{name}/SKILL.md", _framed(matter, f"# {_line(project)}\n\n{whole(entries)}")
 
 
 def _framed(matter: Sequence[str], text: str) -> str:
-    head = "".join(f"{row}\n" for row in ("---", *matter, "---")) if matter else ""
+    if matter:
+        head = "".join(f"{row}\n" for row in ("---", *matter, "---"))
+    else:
+        head = ""
     return f"{head}{_BEGIN}\n{text}\n{_END}\n"
 
 
@@ -190,21 +269,28 @@ def is_exported_rule(data: bytes) -> bool:
 def section(handle: str, entry: Entry, level: int) -> str:
     """An entry as a section below a heading of this level."""
     lines = [f"{'#' * level} {_line(entry.title)} ({handle})"]
-    why = entry.pattern.because if entry.pattern else entry.rationale
-    lines += [f"Because: {_line(why)}"] if why else []
+    if entry.pattern:
+        why = entry.pattern.because
+    else:
+        why = entry.rationale
+    if why:
+        lines += [f"Because: {_line(why)}"]
     globs = ", ".join(f"`{glob.replace('`', '?')}`" for glob in _globs(entry))
     about = [
         *([f"in the project {_line(entry.project)}"] if entry.project != GLOBAL_PROJECT else []),
         *([f"for {globs}"] if globs else []),
     ]
-    lines += [f"Applies {' '.join(about)}."] if about else []
+    if about:
+        lines += [f"Applies {' '.join(about)}."]
     body = _below(level, _safe(entry.body).strip("\n"))
     return "\n\n".join([*lines, *([body] if body else [])])
 
 
 def _globs(rule: Entry) -> list[str]:
     globs = rule.fields.get("applies_to")
-    return [_line(str(glob)) for glob in globs] if isinstance(globs, list) else []
+    if isinstance(globs, list):
+        return [_line(str(glob)) for glob in globs]
+    return []
 
 
 def _safe(text: str) -> str:
@@ -223,7 +309,10 @@ def _below(level: int, text: str) -> str:
     for row in text.split("\n"):
         mark = _FENCE_TO_CLOSE.match(row)
         if mark and (not fence or (mark[2].startswith(fence) and not mark[3].strip())):
-            fence = "" if fence else mark[2]
+            if fence:
+                fence = ""
+            else:
+                fence = mark[2]
         elif not fence and (heading := _HEADING_MARK.match(row)):
             rows.append(f"{'#' * min(len(heading[1]) + level, 6)}{row[heading.end(1) :]}")
             continue
@@ -240,7 +329,10 @@ WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0
 
 
 class Item(NamedTuple):
-    """An imported entry: the bytes of its file, and of a script's side file. `where` names it in its source."""
+    """An imported entry: the bytes of its file, and of a script's side file.
+
+    `where` names it in its source.
+    """
 
     where: str
     path: str
@@ -256,11 +348,13 @@ ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
 
 
 class Bundle(NamedTuple):
-    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects.
+    """What a source holds.
 
-    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it). `notes` are for people.
-    `stating` are the files of instructions for agents that rules came from. `counted` is what another tool counted of
-    entries, by id, and `params` of parameters, by name.
+    Entries, what of it cannot be read, as (where, reason), and events as JSON objects.
+
+    `left` are parts that bring nothing of their own, as (where, one of `FATES`, what of it).
+    `notes` are for people. `stating` are the files of instructions for agents that rules came from.
+    `counted` is what another tool counted of entries, by id, and `params` of parameters, by name.
     """
 
     items: Sequence[Item] = ()
@@ -288,7 +382,10 @@ def made_id(*parts: object, created: datetime | None = None) -> str:
     """A ULID that depends on `parts` and `created` alone."""
     # two clones that import the same file must not make two entries of it
     text = json.dumps(parts, sort_keys=True, default=str)
-    time = max(int(created.timestamp() * 1000), 0) if created else 0
+    if created:
+        time = max(int(created.timestamp() * 1000), 0)
+    else:
+        time = 0
     return ulid(time, sha256(text.encode("utf-8", "surrogatepass")).digest()[:10])
 
 
@@ -311,16 +408,23 @@ def word_of(confidence: object) -> str:
         number = float(str(confidence))
     except ValueError:
         return "medium"
-    return "medium" if isnan(number) else min(WORDS, key=lambda word: abs(WORDS[word] - number))
+    if isnan(number):
+        return "medium"
+    return min(WORDS, key=lambda word: abs(WORDS[word] - number))
 
 
 def sure_of(confidence: object) -> dict[str, Any]:
-    """What an import keeps of a confidence that is a number, because a word says less; nothing for a word."""
+    """What an import keeps of a confidence that is a number, because a word says less.
+
+    Nothing for a word.
+    """
     try:
         number = float(str(confidence))
     except ValueError:
         return {}
-    return {lessons.IMPORTED: {"confidence": repr(number)}} if 0 < number <= 1 else {}
+    if 0 < number <= 1:
+        return {lessons.IMPORTED: {"confidence": repr(number)}}
+    return {}
 
 
 _STANDING = ("from", "firm", *FACTS_OF_HISTORY, "reviewed", RELEASED)
@@ -328,19 +432,26 @@ _STANDING = ("from", "firm", *FACTS_OF_HISTORY, "reviewed", RELEASED)
 
 def as_imported(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The changes to an entry of others by which it keeps what its author said of its standing, and has none here."""
-    moved = {key: fields[key] for key in _STANDING if fields.get(key) not in (None, "", "ai")}
+    moved = {}
+    for key in _STANDING:
+        if fields.get(key) not in (None, "", "ai"):
+            moved[key] = fields[key]
     changes: dict[str, Any] = dict.fromkeys(moved, REMOVE)
     if "from" in moved:
         changes["from"] = "ai"
     kept = fields.get(lessons.IMPORTED)
-    before: dict[str, Any] = dict(kept) if isinstance(kept, dict) else {}
+    if isinstance(kept, dict):
+        before: dict[str, Any] = dict(kept)
+    else:
+        before = {}
     stated = fields.get("confidence")
     if isinstance(stated, str | int | float) and stated not in _MODEST:
         moved["confidence"] = before.get("confidence", stated)
         nearest = word_of(stated)
         changes["confidence"] = nearest if nearest in _MODEST else "medium"
     if lessons.start_of(fields.get("source")) is not None or fields.get("seen"):
-        moved["counted"] = True  # its own numbers hold where they were counted
+        # its own numbers hold where they were counted
+        moved["counted"] = True
     new = before | moved
     return changes | ({lessons.IMPORTED: new} if new != before else {})
 
@@ -363,17 +474,27 @@ def beside(path: str, entry_id: str) -> str:
 
 # --- the export ---
 
-VERSION = 1  # of the document: raised when an older program could not read it
+# of the document: raised when an older program could not read it
+VERSION = 1
 
 _CATEGORIES, _RELATIONS = (
-    {str(word): "".join(part.title() for part in word.split("_")) for word in words}  # `derived_from` is `DerivedFrom`
-    for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
+    {
+        str(word): "".join(part.title() for part in word.split("_")) for word in words
+    }  # `derived_from` is `DerivedFrom`
+    for words in (
+        set(Category),
+        set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES},
+    )
 )
-_OF_FORMAT = {spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)}
+_OF_FORMAT = {
+    spelling: word for word, name in (_CATEGORIES | _RELATIONS).items() for spelling in (name, word)
+}
 T = TypeVar("T")
 
 
-def learning(entry: Entry, file: Item, confidence: float, usage_stats: Mapping[str, Any]) -> dict[str, Any]:
+def learning(
+    entry: Entry, file: Item, confidence: float, usage_stats: Mapping[str, Any]
+) -> dict[str, Any]:
     """A lesson, with how sure it is and what was counted of it."""
     created = created_of(entry)
     return {
@@ -399,20 +520,33 @@ def _source(entry: Entry) -> str | dict[str, Any]:
     block = entry.fields.get("source")
     if not isinstance(block, dict) or list(lessons.faults(block)):
         kept = entry.fields.get(lessons.IMPORTED)
-        stated = kept.get("from") if isinstance(kept, dict) else None
+        stated = None
+        if isinstance(kept, dict):
+            stated = kept.get("from")
         by_user = "user" in (entry.fields.get("from"), stated)
-        return "UserCreated" if by_user else {"Transcript": {"session_id": "", "message_index": 0}}
+        if by_user:
+            return "UserCreated"
+        return {"Transcript": {"session_id": "", "message_index": 0}}
     kind = lessons.TYPES[block[lessons.TYPE]]
-    values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
+    values = {}
+    for ours, theirs in kind.keys.items():
+        values[theirs] = block[ours]
     if kind.name == "Promoted":
         original = ULID.from_str(str(block["original"]).upper())
-        values = {"from_scope": lessons.read_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
-    return {kind.name: values} if values else kind.name
+        values = {
+            "from_scope": lessons.read_scope(block["from_scope"]).tagged,
+            "original_id": str(original.to_uuid()),
+        }
+    if values:
+        return {kind.name: values}
+    return kind.name
 
 
 def created_of(entry: Entry) -> str:
     """When an entry was created, by its frontmatter or its id."""
-    return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
+    return frontmatter.stamp(
+        moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime
+    )
 
 
 def kept(file: Item) -> dict[str, Any]:
@@ -421,31 +555,43 @@ def kept(file: Item) -> dict[str, Any]:
         content = {"text": file.data.decode()}
     except UnicodeDecodeError:
         content = {"base64": b64encode(file.data).decode()}
-    side = {"side": file.side.decode()} if file.side is not None else {}
-    return {"path": file.path, **content, **({"executable": True} if file.executable else {}), **side}
+    if file.side is not None:
+        side = {"side": file.side.decode()}
+    else:
+        side = {}
+    return {
+        "path": file.path,
+        **content,
+        **({"executable": True} if file.executable else {}),
+        **side,
+    }
 
 
 def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
     """The links between lessons whose relation the format has."""
     lesson_ids = frozenset(lessons)
-    return [
-        {
-            "from_id": str(ULID.from_str(entry.id).to_uuid()),
-            "relation_type": _RELATIONS[link.relation],
-            "to_id": str(ULID.from_str(link.target).to_uuid()),
-            "weight": 1.0 if link.weight is None else link.weight,
-            "created_at": created_of(entry),
-        }
-        for entry in entries
-        for link in entry.links
-        if entry.id in lesson_ids and link.relation in _RELATIONS and link.target in lesson_ids
-    ]
+    relations: list[dict[str, Any]] = []
+    for entry in entries:
+        for link in entry.links:
+            if entry.id in lesson_ids and link.relation in _RELATIONS and link.target in lesson_ids:
+                relations.append(
+                    {
+                        "from_id": str(ULID.from_str(entry.id).to_uuid()),
+                        "relation_type": _RELATIONS[link.relation],
+                        "to_id": str(ULID.from_str(link.target).to_uuid()),
+                        "weight": 1.0 if link.weight is None else link.weight,
+                        "created_at": created_of(entry),
+                    }
+                )
+    return relations
 
 
 def dump(document: Mapping[str, Any]) -> bytes:
     """The document as the bytes of a file."""
     # half a surrogate pair, which only an escape can state, is written as one
-    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(errors="backslashreplace")
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode(
+        errors="backslashreplace"
+    )
 
 
 def is_ours(data: bytes) -> bool:
@@ -454,11 +600,16 @@ def is_ours(data: bytes) -> bool:
         document = json.loads(data)
     except (ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and {"version", "exported_at", "learnings", "files", "events"} <= document.keys()
+    return (
+        isinstance(document, dict)
+        and {"version", "exported_at", "learnings", "files", "events"} <= document.keys()
+    )
 
 
 def read(text: str, name: str) -> Bundle:
-    """The contents of an export; damaged parts are listed and left out. `name` stands for the file in messages.
+    """The contents of an export; damaged parts are listed and left out.
+
+    `name` stands for the file in messages.
 
     Raises InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
@@ -470,7 +621,9 @@ def read(text: str, name: str) -> Bundle:
         document = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidEntry([Problem(name, f"not JSON: {error}"[:200])]) from error
-    version = document.get("version") if isinstance(document, dict) and "learnings" in document else None
+    version = None
+    if isinstance(document, dict) and "learnings" in document:
+        version = document.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise InvalidEntry([Problem(name, "not an export: it has no `learnings` or no version")])
     if version > VERSION:
@@ -483,8 +636,14 @@ def read(text: str, name: str) -> Bundle:
     for start, link in _each(document, "relations", damaged, lambda raw, _: _relation(raw)):
         if link not in links.setdefault(start, []):
             links[start].append(link)
-    foreign = "events" not in document  # an export of ours has its numbers from the events that come along
-    items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links, foreign=foreign))
+    # an export of ours has its numbers from the events that come along
+    foreign = "events" not in document
+    items = _each(
+        document,
+        "learnings",
+        damaged,
+        lambda raw, where: _learning(raw, where, links, foreign=foreign),
+    )
     items += _each(document, "files", damaged, _item)
     counted = [_counted(raw, damaged, foreign=foreign) for raw in _dicts(document, "learnings")]
     params = _each(document, "params", damaged, lambda raw, _: _parameter(raw, foreign=foreign))
@@ -509,13 +668,19 @@ def _counted(
         stats = stats.get("imported")
     if not isinstance(stats, dict):
         return None
-    with suppress(UsageError):  # of a lesson without an id that was said before
+    with suppress(UsageError):
+        # of a lesson without an id that was said before
         entry_id = _ulid(raw.get("id"))
         with noting(f"usage_stats of {entry_id}", damaged):
-            numbers: dict[str, Any] = {word: int(_number(stats, f"times_{word}")) for word in _TIMES}
+            numbers: dict[str, Any] = {}
+            for word in _TIMES:
+                numbers[word] = int(_number(stats, f"times_{word}"))
             numbers |= {word: _number(stats, f"confidence_{word}") for word in ("alpha", "beta")}
             last = stats.get("last_used")
-            used = datetime.fromtimestamp(last, UTC) if isinstance(last, int) and 0 < last < 1 << 35 else moment(last)
+            if isinstance(last, int) and 0 < last < 1 << 35:
+                used = datetime.fromtimestamp(last, UTC)
+            else:
+                used = moment(last)
             return entry_id, {**numbers, "last_used": frontmatter.stamp(used) if used else ""}
     return None
 
@@ -524,14 +689,22 @@ _PARAMETER_NAME = expression("[a-z_]{1,40}")
 
 
 def _parameter(raw: Mapping[str, Any], *, foreign: bool) -> tuple[str, dict[str, Any]] | None:
-    """The name of a parameter and where another tool left it; None: these are numbers of events that come along."""
+    """The name of a parameter and where another tool left it.
+
+    None: these are numbers of events that come along.
+    """
     name, marked = raw.get("param_name"), raw.get("imported")
     if not isinstance(name, str) or not _PARAMETER_NAME.fullmatch(name):
         raise UsageError("it has no param_name")
     if not foreign and not marked:
         return None
-    row = marked if isinstance(marked, dict) else raw
-    numbers = {key: _number(row, key) for key in ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")}
+    if isinstance(marked, dict):
+        row = marked
+    else:
+        row = raw
+    numbers = {}
+    for key in ("value", "uncertainty", "observations", "prior_alpha", "prior_beta"):
+        numbers[key] = _number(row, key)
     at = row.get("updated_at")
     return name, {**numbers, "updated_at": at if isinstance(at, str) else ""}
 
@@ -547,7 +720,9 @@ def _number(row: Mapping[str, Any], key: str) -> float:
 def _dicts(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     """The objects of a list of the document; what else stands there was named before."""
     listed = document.get(key)
-    return [raw for raw in listed if isinstance(raw, dict)] if isinstance(listed, list) else []
+    if isinstance(listed, list):
+        return [raw for raw in listed if isinstance(raw, dict)]
+    return []
 
 
 def _each(
@@ -564,7 +739,8 @@ def _each(
         return []
     for number, raw in enumerate(listed, 1):
         where = f"{key.removesuffix('s')} {number}"
-        where += f" ({str(raw['id'])[:40]})" if isinstance(raw, dict) and "id" in raw else ""
+        if isinstance(raw, dict) and "id" in raw:
+            where += f" ({str(raw['id'])[:40]})"
         with noting(where, damaged):
             if not isinstance(raw, dict):
                 raise UsageError("not an object")
@@ -579,14 +755,17 @@ def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise UsageError("no relation that we know")
     source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
     weight = raw.get("weight", 1.0)
-    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < 1e9:  # no infinity
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < 1e9:
+        # no infinity
         raise UsageError(f"weight {weight!r} is not a number from 0 up")
     if source == target:
         raise UsageError("it leads to where it starts")
     return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
 
 
-def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]], *, foreign: bool) -> Item:
+def _learning(
+    raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]], *, foreign: bool
+) -> Item:
     """A lesson: its file, or one made from the fields of the format.
 
     In a `foreign` document the number of its confidence counts, whatever word stands in the file.
@@ -594,11 +773,15 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     entry_id = _ulid(raw.get("id"))
     if "file" in raw:
         item = _item(raw["file"], where)
-        return _with_number(item, raw.get("confidence")) if foreign else item
+        if foreign:
+            return _with_number(item, raw.get("confidence"))
+        return item
     content = raw.get("content")
     if not isinstance(content, dict):
         raise UsageError("it has no content")
-    insight, description = (str(content.get(key) or "").strip() for key in ("insight", "description"))
+    insight, description = (
+        str(content.get(key) or "").strip() for key in ("insight", "description")
+    )
     title = one_line(insight or description)
     if not title:
         raise UsageError("it has neither insight nor description")
@@ -608,20 +791,31 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     pattern: dict[str, Any] = {}
     pattern_text = ""
     raw_pattern: Any = content.get("pattern")
-    texts = isinstance(raw_pattern, dict) and all(isinstance(part, str) and part for part in raw_pattern.values())
+    texts = isinstance(raw_pattern, dict) and all(
+        isinstance(part, str) and part for part in raw_pattern.values()
+    )
     if texts and set(raw_pattern) in ({"when", "do", "because"}, {"when", "dont", "because"}):
         pattern = raw_pattern
-    elif raw_pattern is not None:  # any other pattern is text for the body
+    elif raw_pattern is not None:
+        # any other pattern is text for the body
         pattern_text = "```json\n" + json.dumps(raw_pattern, indent=2, ensure_ascii=False) + "\n```"
-    body = [text for text in (insight if title != insight else "", description, pattern_text) if text and text != title]
+    body = []
+    for text in (insight if title != insight else "", description, pattern_text):
+        if text and text != title:
+            body.append(text)
     block, scope = _block(raw.get("source")), lessons.read_scope(raw.get("scope"))
+    if raw.get("source") == "UserCreated":
+        origin = "user"
+    else:
+        origin = "ai"
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
-        origin="user" if raw.get("source") == "UserCreated" else "ai", source=block or "observed",
+        origin=origin, source=block or "observed",
         category=_OF_FORMAT.get(str(raw.get("category"))), **pattern,
         scope=str(scope) if scope != lessons.of_entry(scope.project) else None,
     )  # fmt: skip
-    fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
+    if links.get(entry_id):
+        fields |= {"links": links[entry_id]}
     fields |= sure_of(raw.get("confidence"))
     return made(where, Kind.LESSON, scope.project, "\n\n".join(body), fields)
 
@@ -631,7 +825,10 @@ def _with_number(item: Item, confidence: object) -> Item:
     fields = frontmatter.read_entry(item.path, item.data, item.side).fields
     number, before = sure_of(confidence), fields.get(lessons.IMPORTED)
     claimed = lessons.claimed_of(fields)
-    stated = WORDS.get(str(fields.get("confidence")), WORDS["medium"]) if claimed is None else claimed
+    if claimed is None:
+        stated = WORDS.get(str(fields.get("confidence")), WORDS["medium"])
+    else:
+        stated = claimed
     if not number or abs(float(str(confidence)) - stated) < 1e-6:
         return item
     kept = {**(before if isinstance(before, dict) else {}), **number[lessons.IMPORTED]}
@@ -655,12 +852,19 @@ def _item(raw: Any, where: str) -> Item:
         raise UsageError("it has no path")
     side = raw.get("side")
     try:
-        text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
-        side_data = side.encode() if side is not None else None
+        if isinstance(raw.get("text"), str):
+            text = raw["text"].encode()
+        else:
+            text = b64decode(raw["base64"], validate=True)
+        side_data = None
+        if side is not None:
+            side_data = side.encode()
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError("it has no text") from error
     executable = raw.get("executable") is True
-    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, side_data, executable=executable)
+    return Item(
+        f"{where}: {raw['path']}"[:200], raw["path"], text, side_data, executable=executable
+    )
 
 
 def _block(source: Any) -> dict[str, Any] | None:
@@ -668,14 +872,28 @@ def _block(source: Any) -> dict[str, Any] | None:
     if not isinstance(source, dict) or len(source) != 1:
         return None
     name, values = next(iter(source.items()))
-    kind = next((name_of_type for name_of_type, source_type in lessons.TYPES.items() if source_type.name == name), None)
+    kind = next(
+        (
+            name_of_type
+            for name_of_type, source_type in lessons.TYPES.items()
+            if source_type.name == name
+        ),
+        None,
+    )
     if kind is None or not isinstance(values, dict):
         return None
-    block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in lessons.TYPES[kind].keys.items()}
+    block: dict[str, Any] = {}
+    for ours, theirs in lessons.TYPES[kind].keys.items():
+        block[ours] = values.get(theirs)
     try:
         if kind == "promoted":
-            block = {"from_scope": str(lessons.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
+            block = {
+                "from_scope": str(lessons.read_scope(block["from_scope"])),
+                "original": _ulid(block["original"]),
+            }
     except UsageError:
         return None
     block = {lessons.TYPE: kind, **block}
-    return None if list(lessons.faults(block)) else block
+    if list(lessons.faults(block)):
+        return None
+    return block

@@ -1,4 +1,7 @@
-"""Which file or folder of which tool is read how: notes, skills, memories, exports. Follows and writes nothing."""
+"""Which file or folder of which tool is read how: notes, skills, memories, exports.
+
+Follows and writes nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,28 @@ from ai_lessons.connectors.exporters import (
     noting,
     word_of,
 )
-from ai_lessons.connectors.instruction_files import AGENTS, HOSTS, InstructionReader, matter_of, sections
+from ai_lessons.connectors.instruction_files import (
+    AGENTS,
+    HOSTS,
+    InstructionReader,
+    matter_of,
+    sections,
+)
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.git import databases
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
-from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status, stated_id
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    UNVERSIONED,
+    Category,
+    Kind,
+    Relation,
+    Source,
+    Status,
+    stated_id,
+)
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
 from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
@@ -52,15 +70,29 @@ _INDEX = expression(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
 
 def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
-    """A file, `name` below its folder, as an entry with the same text. Raises InvalidEntry: it cannot be read."""
+    """A file, `name` below its folder, as an entry with the same text.
+
+    Raises InvalidEntry: it cannot be read.
+    """
     text = decode(data.replace(b"\r\n", b"\n"), name)
-    entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
+    entry = read_entry(
+        f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode()
+    )
     if entry.kind is Kind.SCRIPT:
-        raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
+        raise InvalidEntry(
+            [Problem(name, "describes a script, which is no Markdown: import that file")]
+        )
     entry_id = stated_id(entry.fields.get("id")) or made_id("markdown", name, text)
-    created = frontmatter.stamp(moment(entry.fields.get("created") or entry.fields.get("date")) or now)
+    created = frontmatter.stamp(
+        moment(entry.fields.get("created") or entry.fields.get("date")) or now
+    )
     title = one_line(entry.title) or one_line(name)
-    changes: dict[str, Any] = {"id": entry_id, "kind": entry.kind.value, "title": title, "created": created}
+    changes: dict[str, Any] = {
+        "id": entry_id,
+        "kind": entry.kind.value,
+        "title": title,
+        "created": created,
+    }
     for key, words in (("tags", entry.tags), ("versions", entry.versions)):
         if key in entry.fields and not isinstance(entry.fields[key], list):
             changes[key] = sorted(words) or REMOVE
@@ -72,7 +104,9 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
 
 
 def concept(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
-    """A concept of the Open Knowledge Format (0.1, 0.2) as an entry with the same text; None for an index or a log.
+    """A concept of the Open Knowledge Format (0.1, 0.2) as an entry with the same text.
+
+    None for an index or a log.
 
     What other tools wrote is a doc, whatever its `type`. Raises InvalidEntry: it cannot be read.
     """
@@ -81,27 +115,45 @@ def concept(name: str, data: bytes, project: str | None, now: datetime) -> Item 
     text = decode(data.replace(b"\r\n", b"\n"), name)
     fields = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/a.md", text.encode()).fields
     generated = fields.get("generated")
-    at = generated.get("at") if isinstance(generated, dict) else fields.get("timestamp")
-    changes = {} if "created" in fields or not moment(at) else {"created": frontmatter.stamp(moment(at) or now)}
+    if isinstance(generated, dict):
+        at = generated.get("at")
+    else:
+        at = fields.get("timestamp")
+    if "created" in fields or not moment(at):
+        changes = {}
+    else:
+        changes = {"created": frontmatter.stamp(moment(at) or now)}
     if fields.get("kind") == Kind.LESSON.value and fields.get("status") == "stable":
         changes["status"] = Status.ACTIVE.value
     until = moment(fields.get("stale_after"))
-    changes |= {"review_by": f"{until:%Y-%m-%d}"} if until and "review_by" not in fields else {}
+    if until and "review_by" not in fields:
+        changes |= {"review_by": f"{until:%Y-%m-%d}"}
     return note(name, markdown.edit(text, changes).encode(), project, now)
 
 
 def linked(items: Sequence[Item]) -> list[Item]:
     """Notes of basic-memory, linked as `[[Title]]` links them."""
     entries = [read_entry(item.path, item.data) for item in items]
-    names = ((name, entry.id) for entry in entries for name in (entry.fields.get("permalink"), entry.title))
-    named = {str(name).casefold(): entry_id for name, entry_id in names if name}
+    names = (
+        (name, entry.id)
+        for entry in entries
+        for name in (entry.fields.get("permalink"), entry.title)
+    )
+    named = {}
+    for name, entry_id in names:
+        if name:
+            named[str(name).casefold()] = entry_id
     result = []
     for item, entry in zip(items, entries, strict=True):
         targets = (named.get(title.strip().casefold()) for title in _WIKI_LINK.findall(entry.body))
-        links = [
-            {Relation.RELATED_TO.value: target} for target in dict.fromkeys(targets) if target not in (None, entry.id)
-        ]
-        text = markdown.edit(item.data.decode(), {"links": links}) if links and not entry.links else ""
+        links = []
+        for target in dict.fromkeys(targets):
+            if target not in (None, entry.id):
+                links.append({Relation.RELATED_TO.value: target})
+        if links and not entry.links:
+            text = markdown.edit(item.data.decode(), {"links": links})
+        else:
+            text = ""
         result.append(item._replace(data=text.encode()) if text else item)
     return result
 
@@ -113,27 +165,42 @@ def memory(name: str, data: bytes, project: str | None, now: datetime) -> list[I
     """
     text = decode(data.replace(b"\r\n", b"\n"), name)
     matter, body = split(text)
-    rows = [row for row in body.split("\n") if row.strip() and not row.lstrip().startswith("#")]
+    rows = []
+    for row in body.split("\n"):
+        if row.strip() and not row.lstrip().startswith("#"):
+            rows.append(row)
     if not rows or all(map(_INDEX.match, rows)):
         return []
-    matter_fields = {key: values[0] for key, values in matter_of(matter or "").items() if values}
+    matter_fields = {}
+    for key, values in matter_of(matter or "").items():
+        if values:
+            matter_fields[key] = values[0]
     stem = name.rpartition("/")[2].removesuffix(".md").replace("_", " ").replace("-", " ")
     heading = next((part.title for part in sections(body) if part.title), "")
     title = matter_fields.get("description") or matter_fields.get("name") or heading or stem
-    tags = [matter_fields["type"]] if "type" in matter_fields else []
+    if "type" in matter_fields:
+        tags = [matter_fields["type"]]
+    else:
+        tags = []
     return [_lesson(name, title, body, project or GLOBAL_PROJECT, now, tags=tags)]
 
 
-def _lesson(where: str, title: str, body: str, project: str, created: datetime, of: str = "", **stated: Any) -> Item:
+def _lesson(
+    where: str, title: str, body: str, project: str, created: datetime, of: str = "", **stated: Any
+) -> Item:
     """`of`: whose memory it is; two people may have the same one."""
     entry_id = made_id("memory", " ".join(body.split()), *([of] if of else []))
     stamp = frontmatter.stamp(created)
-    fields = frontmatter.lesson_fields(entry_id, stamp, title=one_line(title) or one_line(where), origin="ai", **stated)
+    fields = frontmatter.lesson_fields(
+        entry_id, stamp, title=one_line(title) or one_line(where), origin="ai", **stated
+    )
     return made(where, Kind.LESSON, project, body.strip("\n"), fields)
 
 
 def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle:
-    """The memories of an export of mem0, as JSON or JSON lines, as lessons; those of a user keep him as their scope.
+    """The memories of an export of mem0, as JSON or JSON lines, as lessons.
+
+    Those of a user keep him as their scope.
 
     Raises InvalidEntry: not such an export.
     """
@@ -163,16 +230,23 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
 
 
 def _records(text: str, name: str) -> list[Any]:
-    """The memories in an export of mem0: a list, or an object that has one. Raises InvalidEntry: it is neither."""
+    """The memories in an export of mem0: a list, or an object that has one.
+
+    Raises InvalidEntry: it is neither.
+    """
     try:
         records = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            records = [json.loads(row) for row in text.split("\n") if row.strip()]
+            records = []
+            for row in text.split("\n"):
+                if row.strip():
+                    records.append(json.loads(row))
         except (ValueError, RecursionError) as error:
             raise InvalidEntry([Problem(name, "neither JSON nor JSON lines")]) from error
     for key in ("results", "memories"):
-        records = records.get(key, records) if isinstance(records, dict) else records
+        if isinstance(records, dict):
+            records = records.get(key, records)
     if not isinstance(records, list):
         raise InvalidEntry([Problem(name, "no list of memories")])
     return records
@@ -183,15 +257,16 @@ def skill(
 ) -> tuple[list[Item], list[str]]:
     """A skill as a doc with its scripts and further docs, and the files that are neither.
 
-    `files`: content and whether it is executable, by the path below the skill's folder `name`; one is `SKILL.md`.
-    Raises InvalidEntry: that one is not text.
+    `files`: content and whether it is executable, by the path below the skill's folder `name`; one
+    is `SKILL.md`. Raises InvalidEntry: that one is not text.
     """
     items, other_files, links = [], [], []
     where = project or GLOBAL_PROJECT
     for file, (data, runs) in files.items():
         if file == SKILL:
             continue
-        if f"/{file}".count("/."):  # no entry is hidden
+        if f"/{file}".count("/."):
+            # no entry is hidden
             other_files.append(f"{name}/{file}")
         elif layout.is_markdown(file):
             doc = note(f"{name}/{file}", data, where, now)
@@ -199,8 +274,12 @@ def skill(
             links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})
         elif b"\0" not in data and (runs or data.startswith(b"#!") or file.startswith("scripts/")):
             entry_id = made_id("skill", f"{name}/{file}", data.decode("utf-8", "replace"))
-            fields = frontmatter.script_fields(entry_id, frontmatter.stamp(now), title=f"{name}: {file}")
-            side = markdown.render(fields, frontmatter.body_of(frontmatter.description(data))).encode()
+            fields = frontmatter.script_fields(
+                entry_id, frontmatter.stamp(now), title=f"{name}: {file}"
+            )
+            side = markdown.render(
+                fields, frontmatter.body_of(frontmatter.description(data))
+            ).encode()
             path = layout.resource_path(Kind.SCRIPT, where, (), f"{name}/{file}")
             items.append(Item(f"{name}/{file}", path, data, side, runs))
             links.append({Relation.HAS_SCRIPT.value: entry_id})
@@ -210,15 +289,23 @@ def skill(
     matter, body = split(text)
     about = next(iter(matter_of(matter or "").get("description", [])), "")
     first = note(f"{name}/{SKILL}", text.encode(), where, now)
-    changes: dict[str, Any] = {"title": one_line(next(iter(matter_of(matter or "").get("name", [])), name))}
-    changes |= {"links": links} if links else {}
-    description = body if not about or about in body else f"{about}\n\n{body.lstrip()}"
+    changes: dict[str, Any] = {
+        "title": one_line(next(iter(matter_of(matter or "").get("name", [])), name))
+    }
+    if links:
+        changes |= {"links": links}
+    if not about or about in body:
+        description = body
+    else:
+        description = f"{about}\n\n{body.lstrip()}"
     whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(description)).encode()
     return [first._replace(data=whole), *items], other_files
 
 
 def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
-    """A solution of the compound-engineering plugin as a lesson with the same text; None where a file holds none.
+    """A solution of the compound-engineering plugin as a lesson with the same text.
+
+    None where a file holds none.
 
     Its keys stay as they are, and where it says when, what and why, those are the lesson's pattern.
     Raises InvalidEntry: it cannot be read.
@@ -227,15 +314,29 @@ def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item
     entry = read_entry(f"{GLOBAL_PROJECT}/lessons/2000-01/{name.rpartition('/')[2]}", text.encode())
     if not _SIGNS & entry.fields.keys():
         return None
-    parts = {part.title.rpartition(": ")[2].casefold(): part.body for part in sections(entry.body)}
-    stated = {key: value for key in exporters.SOLUTION_KEYS if (value := entry.fields.get(key)) not in (None, "", [])}
+    parts = {}
+    for part in sections(entry.body):
+        parts[part.title.rpartition(": ")[2].casefold()] = part.body
+    stated = {
+        key: value
+        for key in exporters.SOLUTION_KEYS
+        if (value := entry.fields.get(key)) not in (None, "", [])
+    }
     listed = stated.get("symptoms") or stated.get("applies_when") or ()
-    when = "; ".join(map(str, listed)) if isinstance(listed, list) else str(listed)
-    do, because = (next((parts[key] for key in keys if key in parts), "") for keys in _SOLUTION_PARTS)
+    if isinstance(listed, list):
+        when = "; ".join(map(str, listed))
+    else:
+        when = str(listed)
+    do, because = (
+        next((parts[key] for key in keys if key in parts), "") for keys in _SOLUTION_PARTS
+    )
     pattern: Mapping[str, str] = {}
-    with suppress(UsageError):  # it lacks one of the three, or says one in more than a sentence
+    with suppress(UsageError):
+        # it lacks one of the three, or says one in more than a sentence
         pattern = lessons.build(when, _first_lines(do), None, _first_lines(because)).parts
-    title = one_line(str(entry.fields.get("title") or "")) or one_line(entry.title) or one_line(name)
+    title = (
+        one_line(str(entry.fields.get("title") or "")) or one_line(entry.title) or one_line(name)
+    )
     body = entry.body.strip("\n")
     first, _, after = body.partition("\n")
     created = moment(entry.fields.get("date")) or now
@@ -243,31 +344,45 @@ def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item
         made_id("solution", title, " ".join(body.split())), frontmatter.stamp(created), title=title, origin="ai",
         category=Category.SOLUTION.value, tags=sorted(entry.tags), **pattern,
     )  # fmt: skip
-    body = after.strip("\n") if first.startswith("# ") and first[2:].strip() == title else body
+    if first.startswith("# ") and first[2:].strip() == title:
+        body = after.strip("\n")
     return made(name, Kind.LESSON, project or GLOBAL_PROJECT, body, fields | stated)
 
 
-_SIGNS = {"problem_type", "category", "module", "component"}  # older versions of the plugin wrote only some of them
-_SOLUTION_PARTS = (("solution", "guidance", "fix"), ("why this works", "why this matters", "root cause"))
+# older versions of the plugin wrote only some of them
+_SIGNS = {"problem_type", "category", "module", "component"}
+_SOLUTION_PARTS = (
+    ("solution", "guidance", "fix"),
+    ("why this works", "why this matters", "root cause"),
+)
 """The sections of a solution that say what to do and why, in either of its two templates."""
 
 
 def _first_lines(text: str) -> str:
     """The first paragraph, but for a list or code."""
     paragraph = text.strip().partition("\n\n")[0]
-    return "" if paragraph.startswith(("- ", "* ", "1.", "```", "|", "#")) or paragraph.endswith(":") else paragraph
+    if paragraph.startswith(("- ", "* ", "1.", "```", "|", "#")) or paragraph.endswith(":"):
+        return ""
+    return paragraph
 
 
 MARKDOWN, BASIC_MEMORY, MEM0, SKILLS = "markdown", "basic-memory", "mem0", "skills"
 COMPOUND, OKF = "compound", "okf"
 FORMS = (*HOSTS, SKILLS, MARKDOWN, BASIC_MEMORY, MEM0, COMPOUND, OKF)
 _NOTES = {MARKDOWN: note, BASIC_MEMORY: note, COMPOUND: solution, OKF: concept}
-_NAMED = {MARKDOWN: "Markdown", BASIC_MEMORY: "Markdown", SKILLS: "skill", COMPOUND: "solution", OKF: "concept"}
+_NAMED = {
+    MARKDOWN: "Markdown",
+    BASIC_MEMORY: "Markdown",
+    SKILLS: "skill",
+    COMPOUND: "solution",
+    OKF: "concept",
+}
 _EXPORTED = "an export wrote it"
 FoundFile = tuple[str, Path, bool]
 """A file by the name to show; whether the caller named it."""
 
-LIMIT = 512 * 1024 * 1024  # Bytes of an export that we read
+# Bytes of an export that we read
+LIMIT = 512 * 1024 * 1024
 _NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
 
 
@@ -281,12 +396,19 @@ def read_files(
     split_up: bool,
     here: Collection[str] = (),
 ) -> Bundle:
-    """What the files hold, and all files below the folders; a file that is named is taken for what `form` says.
+    """What the files hold, and all files below the folders.
+
+    A file that is named is taken for what `form` says.
 
     Raises InvalidEntry: there is nothing of that form in them.
     """
-    files = [(place.name, place, True) for place in places if not place.is_dir()]
-    files += [(name, path, False) for place in places if place.is_dir() for name, path in _below(place)]
+    files = []
+    for place in places:
+        if not place.is_dir():
+            files.append((place.name, place, True))
+    files += [
+        (name, path, False) for place in places if place.is_dir() for name, path in _below(place)
+    ]
     if form == MEM0:
         return _memories(places, project, now)
     if form in _NOTES:
@@ -296,14 +418,19 @@ def read_files(
     else:
         bundle = _instructions(files, form, project, now, reading, split_up=split_up, here=here)
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
-        fault = Problem(", ".join(map(str, places)), f"no {_NAMED.get(form, 'instructions for agents')} in it")
+        fault = Problem(
+            ", ".join(map(str, places)), f"no {_NAMED.get(form, 'instructions for agents')} in it"
+        )
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
         raise InvalidEntry([fault], hint=hint)
     return bundle
 
 
 def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file below a folder, hidden ones too, by its path there; links and what is installed are left out."""
+    """Every file below a folder, hidden ones too, by its path there.
+
+    Links and what is installed are left out.
+    """
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _NEVER_ENTERED)
         for path in (Path(place, name) for name in sorted(names)):
@@ -312,8 +439,12 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bundle:
-    texts = ((place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places)
-    parts = [memories(text.removeprefix("\ufeff"), name, project, now) for name, text in texts]
+    texts = (
+        (place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places
+    )
+    parts = []
+    for name, text in texts:
+        parts.append(memories(text.removeprefix("\ufeff"), name, project, now))
     return Bundle(
         [item for part in parts for item in part.items],
         [bad for part in parts for bad in part.damaged],
@@ -321,7 +452,9 @@ def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bun
     )
 
 
-def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading) -> Bundle:
+def _notes(
+    files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading
+) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     for name, path, named in reading(files):
@@ -333,11 +466,15 @@ def _notes(files: Sequence[FoundFile], form: str, project: str | None, now: date
         with noting(name, damaged):
             data = git_files.read(path)[0]
             ours = exporters.is_exported_rule(data)
-            item = None if ours else _NOTES[form](name, data, project, now)
+            item = None
+            if not ours:
+                item = _NOTES[form](name, data, project, now)
             if item is not None:
                 items.append(item)
             else:
-                left.append((name, SKIPPED, _EXPORTED) if ours else (name, OTHER, f"no {_NAMED[form]}"))
+                left.append(
+                    (name, SKIPPED, _EXPORTED) if ours else (name, OTHER, f"no {_NAMED[form]}")
+                )
     return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
 
 
@@ -357,19 +494,26 @@ def _instructions(
     stating = [file for file, is_memory in chosen if not is_memory]
     reader = InstructionReader(stating, project, here, split_up=split_up)
     by_path = {file.path: file for file, _ in chosen}
-    for _, path, is_memory in reading([(file.name, file.path, is_memory) for file, is_memory in chosen]):
+    for _, path, is_memory in reading(
+        [(file.name, file.path, is_memory) for file, is_memory in chosen]
+    ):
         file = by_path[path]
         with noting(file.name, damaged):
             data = git_files.read(path)[0]
             if is_memory:
-                lessons = [] if exporters.is_exported_rule(data) else memory(file.name, data, project, now)
+                if exporters.is_exported_rule(data):
+                    lessons = []
+                else:
+                    lessons = memory(file.name, data, project, now)
                 items += lessons
                 says = bool(lessons)
             else:
                 says = reader.read(file, data)
             if not says:
                 left.append((file.name, SKIPPED, "it says nothing of its own"))
-    left += [(below, OTHER, reader_of) for below, reader_of in unread if below not in reader.imported]
+    left += [
+        (below, OTHER, reader_of) for below, reader_of in unread if below not in reader.imported
+    ]
     left += [(what, SKIPPED, reason) for what, reason in reader.left_out]
     kept, like = instruction_files.joined(reader.rules)
     left += [(where, JOINED, other) for where, other in like]
@@ -380,7 +524,10 @@ def _instructions(
 def _of_form(
     files: Sequence[FoundFile], form: str
 ) -> tuple[list[tuple[instruction_files.FoundFile, bool]], list[tuple[str, str]]]:
-    """The files that hold instructions of a form, and whether it is a memory; others by name, with who reads them."""
+    """The files that hold instructions of a form, and whether it is a memory.
+
+    Others by name, with who reads them.
+    """
     chosen, unread = list[tuple[instruction_files.FoundFile, bool]](), list[tuple[str, str]]()
     homes = {path.parent for _, path, _ in files if path.name == MEMORY}
     for below, path, named in files:
@@ -393,20 +540,31 @@ def _of_form(
             unread.append((below, f"--from {host_file[0]} reads it" if host_file else ""))
             continue
         # a folder such as .claude/rules may itself be what was named
-        name = host_file[1] if host_file and not instruction_files.host_of(below) else below
+        if host_file and not instruction_files.host_of(below):
+            name = host_file[1]
+        else:
+            name = below
         chosen.append((instruction_files.FoundFile(name, path.absolute(), below), is_memory))
     return chosen, unread
 
 
 def _skills(
-    files: Sequence[FoundFile], places: Sequence[Path], project: str | None, now: datetime, reading: Reading
+    files: Sequence[FoundFile],
+    places: Sequence[Path],
+    project: str | None,
+    now: datetime,
+    reading: Reading,
 ) -> Bundle:
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent: path.parent.name for _, path, _ in files if path.name == SKILL}
     for place in places:
-        if place.parent in homes and not place.is_dir():  # the file was named: all of the skill
-            files = [*files, *((name, path, False) for name, path in _below(place.parent) if path != place)]
+        if place.parent in homes and not place.is_dir():
+            # the file was named: all of the skill
+            files = [
+                *files,
+                *((name, path, False) for name, path in _below(place.parent) if path != place),
+            ]
     contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
     for name, path, _ in reading(files):
         home = next((folder for folder in path.parents if folder in homes), None)
@@ -423,7 +581,11 @@ def _skills(
             made, ignored = skill(homes[home], of_skill, project, now)
             items += made
             left += [
-                (path, OTHER, "hidden" if f"/{path}".count("/.") else "neither Markdown nor a script")
+                (
+                    path,
+                    OTHER,
+                    "hidden" if f"/{path}".count("/.") else "neither Markdown nor a script",
+                )
                 for path in ignored
             ]
         except AiLessonsError as error:
@@ -446,12 +608,15 @@ def read_source(
     split_up: bool = False,
     here: Collection[str] = (),
 ) -> Bundle:
-    """What files or folders hold, each part of it as far as it can be read. `split_up`: a rule for each section.
+    """What files or folders hold, each part of it as far as it can be read.
+
+    `split_up`: a rule for each section.
 
     A file of instructions of which most is `here`, by ids, comes the way it came before.
     `reading` passes the files through as they are read, such as to show progress.
 
-    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it does not take.
+    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: a project that it
+    does not take.
     UnsupportedRepository: of a newer version.
     """
     if project:
@@ -462,22 +627,37 @@ def read_source(
     if form in FORMS:
         return read_files(files, form, project, now, reading, split_up=split_up, here=here)
     if project:
-        raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
+        raise UsageError(
+            f"{form} says itself which project an entry belongs to", hint="leave --project out"
+        )
     if len(files) > 1:
         raise UsageError(f"{form} is one file", hint="import them one by one")
     file = files[0]
     if form == GROOVE:
         return exporters.read(decode(git_files.read(file, LIMIT)[0], str(file)), str(file))
-    if form == LOG:  # bytes that are no UTF-8 damage their line alone
-        return read_log(git_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
+    if form == LOG:
+        # bytes that are no UTF-8 damage their line alone
+        return read_log(
+            git_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"),
+            file.name,
+        )
     return read_database(file, now)
 
 
-# --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---
+# --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id
+# wins ---
 
-_STATUS = {"active": Status.ACTIVE, "promoted": Status.PROMOTED, "deleted": Status.WRONG, "wrong": Status.WRONG}
+_STATUS = {
+    "active": Status.ACTIVE,
+    "promoted": Status.PROMOTED,
+    "deleted": Status.WRONG,
+    "wrong": Status.WRONG,
+}
 _SAME = ("created", "when", "action", "do", "because", "scope")
-"""The keys of the first row of an id from which we make ours: a log that has grown gives the same entries again."""
+"""The keys of the first row of an id from which we make ours.
+
+A log that has grown gives the same entries again.
+"""
 
 
 def read_log(text: str, name: str) -> Bundle:
@@ -491,7 +671,9 @@ def read_log(text: str, name: str) -> Bundle:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             entry = None
-        entry_key = entry.get("id") if isinstance(entry, dict) else None
+        entry_key = None
+        if isinstance(entry, dict):
+            entry_key = entry.get("id")
         if not isinstance(entry_key, str | int) or not str(entry_key).strip():
             damaged.append((f"{name}:{number}", "no JSON object with an id"))
             continue
@@ -510,10 +692,14 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     status = _STATUS.get(str(last.get("status") or "active"))
     if status is None:
         raise UsageError(f"no status {last['status']!r}")
-    if isinstance(last.get("pattern"), str) and not last.get("when"):  # the one text that some logs have
+    if isinstance(last.get("pattern"), str) and not last.get("when"):
+        # the one text that some logs have
         pattern = lessons.parse(last["pattern"])
     else:
-        parts = {key: str(last[key]) for key in ("when", "do", "dont", "because") if last.get(key) is not None}
+        parts = {}
+        for key in ("when", "do", "dont", "because"):
+            if last.get(key) is not None:
+                parts[key] = str(last[key])
         action = parts.get("dont", parts.get("do"))
         negative = "dont" in parts or str(last.get("action")) in {"dont", "don't", "do not"}
         do, dont = (None, action) if negative else (action, None)
@@ -522,14 +708,19 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     created = moment(stated_date)
     if created is None:
         raise UsageError(f"created {stated_date!r} is not a date")
-    origin = "user" if last.get("from") == "user" else "ai"
+    if last.get("from") == "user":
+        origin = "user"
+    else:
+        origin = "ai"
     at = place_of(str(last.get("scope") or ""))
     entry_id = made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created)
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=lessons.title_of(pattern), scope=at.stated,
         confidence=CONFIDENCE[origin], origin=origin, status=status.value, **pattern.parts,
     )  # fmt: skip
-    fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
+    fields |= {
+        key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)
+    }
     return made(where, Kind.LESSON, project_name(at.project), "", fields)
 
 
@@ -539,7 +730,12 @@ _MAIN = ("lessons", "rules", "resources")
 _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
 """What has a table of its own for each main table (`lesson_tags`), and the column of it."""
 
-_TABLES = (*_MAIN, "edges", "rule_links", *(f"{table[:-1]}_{name}" for table in _MAIN for name in _LISTS))
+_TABLES = (
+    *_MAIN,
+    "edges",
+    "rule_links",
+    *(f"{table[:-1]}_{name}" for table in _MAIN for name in _LISTS),
+)
 
 
 def read_database(file: Path, now: datetime) -> Bundle:
@@ -552,25 +748,36 @@ def read_database(file: Path, now: datetime) -> Bundle:
         copy.write_bytes(git_files.read(file, LIMIT)[0])
         log = file.with_name(file.name + "-wal")
         if log.exists():
-            copy.with_name("copy.db-wal").write_bytes(git_files.read(log, LIMIT, within=file.parent)[0])
+            copy.with_name("copy.db-wal").write_bytes(
+                git_files.read(log, LIMIT, within=file.parent)[0]
+            )
         try:
             tables = defaultdict(list, _tables(copy))
         except sqlite3.Error as error:
-            raise InvalidEntry([Problem(str(file), f"the database cannot be read: {error}")]) from error
+            raise InvalidEntry(
+                [Problem(str(file), f"the database cannot be read: {error}")]
+            ) from error
     if not tables.keys() & set(_MAIN):
         names = ", ".join(_MAIN)
-        raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {names}")])
+        raise InvalidEntry(
+            [Problem(str(file), f"no database of ai-lessons: it has none of the tables {names}")]
+        )
     rows = [(table, row, str(row.get("id"))) for table in _MAIN for row in tables[table]]
     ids = {
-        key: stated_id(key) or made_id("ai-lessons", table, key, created=moment(row.get("created_at")))
+        key: stated_id(key)
+        or made_id("ai-lessons", table, key, created=moment(row.get("created_at")))
         for table, row, key in rows
     }
-    links, damaged = _links(file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT})
+    links, damaged = _links(
+        file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT}
+    )
     lists: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for table, name in product(_MAIN, _LISTS):  # tags, contexts and versions
+    for table, name in product(_MAIN, _LISTS):
+        # tags, contexts and versions
         for row in tables[f"{table[:-1]}_{name}"]:
             value = _text(row.get(_LISTS[name])).strip()
-            lists[table, str(row.get(f"{table[:-1]}_id")), name] += [value] if value else []
+            if value:
+                lists[table, str(row.get(f"{table[:-1]}_id")), name] += [value]
     items = []
     for table, row, key in rows:
         where = f"{file.name}: {table} {key[:60]}"
@@ -595,31 +802,54 @@ def _tables(file: Path) -> dict[str, list[Row]]:
 def _links(
     name: str, tables: Mapping[str, list[Row]], ids: Mapping[str, str], scripts: set[str]
 ) -> tuple[Mapping[str, list[Row]], list[tuple[str, str]]]:
-    """The edges of the graph and the links of rules, each once, by the id that they start from; and damaged ones."""
+    """The edges of the graph and the links of rules, each once, by the id that they start from.
+
+    And damaged ones.
+    """
     links: dict[str, list[Row]] = defaultdict(list)
     damaged = []
     for row in (*tables["edges"], *tables["rule_links"]):
-        start, end = _text(row.get("from_id", row.get("rule_id"))), _text(row.get("to_id", row.get("target_id")))
-        relation = _text(row.get("relation")) or (Relation.HAS_SCRIPT if end in scripts else Relation.RELATED_TO).value
+        start, end = (
+            _text(row.get("from_id", row.get("rule_id"))),
+            _text(row.get("to_id", row.get("target_id"))),
+        )
+        relation = (
+            _text(row.get("relation"))
+            or (Relation.HAS_SCRIPT if end in scripts else Relation.RELATED_TO).value
+        )
         if start not in ids or end not in ids or start == end or relation not in set(Relation):
-            damaged.append((f"{name}: link {start[:40]} -> {end[:40]}", "it leads nowhere, or means nothing"))
+            damaged.append(
+                (f"{name}: link {start[:40]} -> {end[:40]}", "it leads nowhere, or means nothing")
+            )
         elif {relation: ids[end]} not in links[start]:
             links[start].append({relation: ids[end]})
     return links, damaged
 
 
-def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links: list[Row]) -> Item:
-    """One row as a file. Whether a rule was approved there does not count: a person here decides."""
+def _entry(
+    where: str, table: str, row: Row, entry_id: str, now: datetime, links: list[Row]
+) -> Item:
+    """One row as a file.
+
+    Whether a rule was approved there does not count: a person here decides.
+    """
     title = one_line(_text(row.get("title")))
     if not title:
         raise UsageError("it has no title")
     created = frontmatter.stamp(moment(row.get("created_at")) or now)
-    linked = {"links": links} if links else {}
+    if links:
+        linked = {"links": links}
+    else:
+        linked = {}
     if table == "resources":
-        return _resource(where, row, {"title": title, "tags": row["tags"]}, (entry_id, created), linked)
+        return _resource(
+            where, row, {"title": title, "tags": row["tags"]}, (entry_id, created), linked
+        )
     if table == "rules":
         why = _text(row.get("rationale")).strip()
-        fields = frontmatter.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
+        fields = frontmatter.rule_fields(
+            entry_id, created, title=title, rationale=why, tags=row["tags"]
+        )
         return made(where, Kind.RULE, GLOBAL_PROJECT, _content(row), fields | linked)
     source, category = _text(row.get("source")), _text(row.get("category"))
     fields = frontmatter.lesson_fields(
@@ -634,21 +864,48 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
 def _resource(where: str, row: Row, stated: Row, identity: tuple[str, str], linked: Row) -> Item:
     stated["versions"] = [version for version in row["versions"] if version != UNVERSIONED]
     ref, place = _text(row.get("source_ref")) or None, _text(row.get("path"))
-    parts = [part for part in place.replace("\\", "/").split("/") if part not in {"", ".", "..", "~"}]
-    kinds = [n for n, part in enumerate(parts) if part in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
-    project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT  # …/jira-api/docs/v3/Workflows.md
-    name = parts[-1] if parts else layout.slug(stated["title"])
+    parts = []
+    for part in place.replace("\\", "/").split("/"):
+        if part not in {"", ".", "..", "~"}:
+            parts.append(part)
+    kinds = [
+        n for n, part in enumerate(parts) if part in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0
+    ]
+    # …/jira-api/docs/v3/Workflows.md
+    if kinds:
+        project = project_of(parts[kinds[-1] - 1])
+    else:
+        project = GLOBAL_PROJECT
+    if parts:
+        name = parts[-1]
+    else:
+        name = layout.slug(stated["title"])
     if row.get("type") != Kind.SCRIPT:
-        name = name if layout.is_markdown(name) else f"{name}.md"
-        fields = frontmatter.doc_fields(*identity, **stated, source_path=place or None, source_ref=ref)
+        if not layout.is_markdown(name):
+            name = f"{name}.md"
+        fields = frontmatter.doc_fields(
+            *identity, **stated, source_path=place or None, source_ref=ref
+        )
         path = layout.resource_path(Kind.DOC, project, stated["versions"], name)
-        return Item(where, path, markdown.render(fields | linked, frontmatter.body_of(_content(row))).encode())
+        return Item(
+            where,
+            path,
+            markdown.render(fields | linked, frontmatter.body_of(_content(row))).encode(),
+        )
     content = row.get("content")
-    code = content if isinstance(content, bytes) else _text(content).encode()
+    if isinstance(content, bytes):
+        code = content
+    else:
+        code = _text(content).encode()
     path = layout.resource_path(Kind.SCRIPT, project, stated["versions"], name)
-    fields = frontmatter.script_fields(*identity, **stated, source_ref=ref, path=None if code else place)
-    side = markdown.render(fields | linked, frontmatter.body_of(frontmatter.description(code))).encode()
-    if not code:  # it stays where it is
+    fields = frontmatter.script_fields(
+        *identity, **stated, source_ref=ref, path=None if code else place
+    )
+    side = markdown.render(
+        fields | linked, frontmatter.body_of(frontmatter.description(code))
+    ).encode()
+    if not code:
+        # it stays where it is
         return Item(where, layout.side_of(path), side)
     return Item(where, path, code, side, executable=True)
 
@@ -659,4 +916,8 @@ def _content(row: Row) -> str:
 
 
 def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if value is None:
+        return ""
+    return str(value)

@@ -1,4 +1,7 @@
-"""Files of instructions for agents: which tool reads them, where they hold, what they import and state."""
+"""Files of instructions for agents.
+
+Which tool reads them, where they hold, what they import and state.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
 
-MOST_STATEMENTS = 1_000  # of one file that become an entry each
+# of one file that become an entry each
+MOST_STATEMENTS = 1_000
 AGENTS = "agents-md"
 HOSTS = {
     AGENTS: r"AGENTS(?:\.override)?\.md",
@@ -35,11 +39,16 @@ HOSTS = {
     "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
     "gemini": r"GEMINI\.md",
 }
-"""The files of each tool's instructions, as the end of a path. `agents-md` takes in those of all the others."""
+"""The files of each tool's instructions, as the end of a path.
+
+`agents-md` takes in those of all the others.
+"""
 
 _FILES = {host: expression(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
 _OF_FOLDER = expression(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
-_ONE_RULE = expression(r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I)
+_ONE_RULE = expression(
+    r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I
+)
 _OURS = expression(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
 _IMPORT = expression(r"@\S+\s*")
 _LINE = expression(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
@@ -64,8 +73,8 @@ class MarkdownSection(NamedTuple):
 class Instruction(NamedTuple):
     """One rule as a `file`, or a statement in it, states it.
 
-    `where` it stands; `globs`: the files that it is about (none: all); `reason`: why, as far as the file says it.
-    `wording`: what makes it the same rule elsewhere, without the headings above it.
+    `where` it stands; `globs`: the files that it is about (none: all); `reason`: why, as far as the
+    file says it. `wording`: what makes it the same rule elsewhere, without the headings above it.
     """
 
     where: str
@@ -95,36 +104,53 @@ def instructions(
     split_up: bool = False,
     scope: tuple[str, ...] | None = None,
 ) -> list[Instruction]:
-    """The rules that a file states: one, or with `split_up` one for each statement, and one for what only describes.
+    """The rules that a file states.
 
-    `name` is its path, `scope` the globs of the files that it is about (None: what `scope_of` says).
-    Text between our own markers is left out. Raises InvalidEntry: not text, or more statements than a person reads.
+    One, or with `split_up` one for each statement, and one for what only describes.
+
+    `name` is its path, `scope` the globs of the files that it is about (None: what `scope_of`
+    says). Text between our own markers is left out. Raises InvalidEntry: not text, or more
+    statements than a person reads.
     """
     text, body, matter_fields = _parts_of(name, data)
     _, below = matter_above(body)
     if not sections(below):
         return []
-    globs = _scope(name, matter_fields) if scope is None else scope
+    if scope is None:
+        globs = _scope(name, matter_fields)
+    else:
+        globs = scope
     described = next(iter(matter_fields.get("description", [])), "")
     pieces = cut(body, described)
     if not split_up:
-        title = _title_of_all(name, below, described, [statement.title for statement in pieces.statements])
+        title = _title_of_all(
+            name, below, described, [statement.title for statement in pieces.statements]
+        )
         reason = next((statement.reason for statement in pieces.statements if statement.reason), "")
         return [Instruction(name, title, body.strip("\n"), globs, name, reason)]
     if len(pieces.statements) > MOST_STATEMENTS:
-        what = (
-            f"makes {len(pieces.statements):,} statements, and of one file at most {MOST_STATEMENTS:,} become entries"
-        )
+        what = f"makes {len(pieces.statements):,} statements, and of one file at most {MOST_STATEMENTS:,} become entries"
         raise InvalidEntry([Problem(name, what)], hint="without --split it comes in as one entry")
     above = text[: len(text) - len(body)].count("\n")
     parts = []
     for statement in pieces.statements:
         where = f"{name}:{statement.line + above}"
         parts.append(
-            Instruction(where, statement.title, statement.text, globs, name, statement.reason, statement.wording)
+            Instruction(
+                where,
+                statement.title,
+                statement.text,
+                globs,
+                name,
+                statement.reason,
+                statement.wording,
+            )
         )
     if pieces.described:
-        called = f"{name} of {project}" if project else f"From {name}"
+        if project:
+            called = f"{name} of {project}"
+        else:
+            called = f"From {name}"
         if not parts and _ONE_RULE.search(name):
             called = _title_of_all(name, below, described, [])
         parts.append(Instruction(name, called, pieces.described, globs, name))
@@ -140,7 +166,10 @@ def _parts_of(name: str, data: bytes) -> tuple[str, str, dict[str, list[str]]]:
 
 
 def _title_of_all(name: str, below: str, described: str, statements: list[str]) -> str:
-    """The title of a whole file: the first of its statements, and what the file is called; else only that."""
+    """The title of a whole file: the first of its statements, and what the file is called.
+
+    Else only that.
+    """
     file = name.rpartition("/")[2]
     stem = file.partition(".")[0].replace("-", " ").replace("_", " ")
     called = described or next((part.title for part in sections(below) if part.title), "")
@@ -161,11 +190,13 @@ _EVERYWHERE = frozenset(("*", "**", "**/*"))
 
 
 def scope_of(place: str, data: bytes) -> tuple[str, ...]:
-    """The globs of the files that instructions are about, from the top of the code; none: all of them.
+    """The globs of the files that instructions are about, from the top of the code.
 
-    `place` is the path of the file from there. The tools read stated globs from the folder that holds their own
-    (`.cursor`, `.claude`, `.github`), and AGENTS.md and its like hold in the folder where they lie.
-    Raises InvalidEntry: not text.
+    None: all of them.
+
+    `place` is the path of the file from there. The tools read stated globs from the folder that
+    holds their own (`.cursor`, `.claude`, `.github`), and AGENTS.md and its like hold in the folder
+    where they lie. Raises InvalidEntry: not text.
     """
     return _scope(place, _parts_of(place, data)[2])
 
@@ -176,10 +207,17 @@ def _scope(place: str, matter_fields: Mapping[str, list[str]]) -> tuple[str, ...
     if _OF_FOLDER.fullmatch(file):
         base = re.sub(r"(?:^|/)\.(?:claude|qwen)$", "", folder)
     else:
-        base = (of_tool[1] or "") if of_tool else ""
-    stated = [glob.lstrip("/") for key in ("globs", "paths", "applyTo") for glob in matter_fields.get(key, ())]
+        if of_tool:
+            base = of_tool[1] or ""
+        else:
+            base = ""
+    stated = []
+    for key in ("globs", "paths", "applyTo"):
+        for glob in matter_fields.get(key, ()):
+            stated.append(glob.lstrip("/"))
     globs = [glob for glob in stated if glob not in _EVERYWHERE]
-    if matter_fields.get("alwaysApply") == ["true"]:  # Cursor looks at no globs then
+    if matter_fields.get("alwaysApply") == ["true"]:
+        # Cursor looks at no globs then
         globs = []
     if not base:
         return tuple(globs)
@@ -193,11 +231,16 @@ _RULES_FOLDER = expression(r"^(.*/(?:\.(?:cursor|claude|windsurf)/rules|\.github
 
 
 def export_place(path: str) -> str:
-    """Where an export writes what a file says, by the file's path: the file, or its folder of rules; empty: nowhere."""
+    """Where an export writes what a file says, by the file's path.
+
+    The file, or its folder of rules; empty: nowhere.
+    """
     if host_of(path) is None:
         return ""
     folder = _RULES_FOLDER.match(path)
-    return folder[1] if folder else path
+    if folder:
+        return folder[1]
+    return path
 
 
 # --- what they import ---
@@ -223,7 +266,10 @@ def mentions(text: str) -> Iterator[Mention]:
     fence = ""
     for row in text.split("\n"):
         if match := _FENCE.match(row):
-            fence = "" if fence == match[1] else fence or match[1]
+            if fence == match[1]:
+                fence = ""
+            else:
+                fence = fence or match[1]
             continue
         if fence:
             continue
@@ -236,22 +282,32 @@ def mentions(text: str) -> Iterator[Mention]:
 
 
 def import_place(place: str, path: str) -> str | None:
-    """The path from the top of the code of a file that the one at `place` imports; None: it lies outside."""
+    """The path from the top of the code of a file that the one at `place` imports.
+
+    None: it lies outside.
+    """
     if path.startswith(("/", "~")):
         return None
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
-    return None if joined == ".." or joined.startswith("../") else joined
+    if joined == ".." or joined.startswith("../"):
+        return None
+    return joined
 
 
 class FoundFile(NamedTuple):
-    """A file of instructions at `path`, shown as `name`; `below` is its path below the folder that was named."""
+    """A file of instructions at `path`, shown as `name`.
+
+    `below` is its path below the folder that was named.
+    """
 
     name: str
     path: Path
     below: str
 
 
-_CAME_WHOLE = "came in as one entry before, and stays one; to split it, delete or reject that one first"
+_CAME_WHOLE = (
+    "came in as one entry before, and stays one; to split it, delete or reject that one first"
+)
 _CAME_SPLIT = "came in by statements before, and does so again; to have it as one entry, delete or reject those first"
 _OUTSIDE = "it lies outside of the code"
 _MENTIONED = "the text only mentions it: name it to import it"
@@ -261,12 +317,18 @@ _TOO_DEEP = f"imports are followed {MOST_DEEP} deep"
 class InstructionReader:
     """Reads `files` of instructions with what they import, each once.
 
-    `rules` are what they state, `stating` the files that do; `imported` the names of files that came with another one.
-    `left_out` are imports that did not come, as (what, reason); `notes` are for people. `here`: the ids of entries.
+    `rules` are what they state, `stating` the files that do; `imported` the names of files that
+    came with another one. `left_out` are imports that did not come, as (what, reason); `notes` are
+    for people. `here`: the ids of entries.
     """
 
     def __init__(
-        self, files: Iterable[FoundFile], project: str | None, here: Collection[str], *, split_up: bool
+        self,
+        files: Iterable[FoundFile],
+        project: str | None,
+        here: Collection[str],
+        *,
+        split_up: bool,
     ) -> None:
         self._project, self._here, self._split_up = project, here, split_up
         self._read = {file.path for file in files}
@@ -277,34 +339,51 @@ class InstructionReader:
         self.notes: list[str] = []
 
     def read(self, file: FoundFile, data: bytes) -> bool:
-        """Take a file in; False if neither it nor what it imports states a rule. Raises InvalidEntry: not text."""
+        """Take a file in; False if neither it nor what it imports states a rule.
+
+        Raises InvalidEntry: not text.
+        """
         before = len(self.rules)
         top = top_of(file.path.parent)
-        if top is None:  # the folder that was named, or that of a file that was named
+        if top is None:
+            # the folder that was named, or that of a file that was named
             top = file.path.parents[file.below.count("/")]
         place = file.path.relative_to(top).as_posix()
         scope = scope_of(place, data)
         self.rules += self._as_before(file.name, data, scope)
-        prefix = file.below.removesuffix(place) if file.below.endswith(place) else ""
+        if file.below.endswith(place):
+            prefix = file.below.removesuffix(place)
+        else:
+            prefix = ""
         self._follow(file.name, data, _Importer(top, place, prefix, scope), 1)
         states = len(self.rules) > before
-        self.stating += [file.path] if states else []
+        if states:
+            self.stating += [file.path]
         return states
 
     def _as_before(self, name: str, data: bytes, scope: tuple[str, ...]) -> list[Instruction]:
-        """The parts of a file, whole or by statements as it came in before, else as asked; a note if that differs."""
+        """The parts of a file, whole or by statements as it came in before, else as asked.
+
+        A note if that differs.
+        """
         parts = instructions(name, data, self._project, split_up=self._split_up, scope=scope)
         if parts and not self._came_in(parts):
             other_way: list[Instruction] = []
-            with suppress(InvalidEntry):  # what makes too many statements did not come in by them
-                other_way = instructions(name, data, self._project, split_up=not self._split_up, scope=scope)
+            with suppress(InvalidEntry):
+                # what makes too many statements did not come in by them
+                other_way = instructions(
+                    name, data, self._project, split_up=not self._split_up, scope=scope
+                )
             if self._came_in(other_way):
                 self.notes.append(f"{name} {_CAME_WHOLE if self._split_up else _CAME_SPLIT}")
                 return other_way
         return parts
 
     def _came_in(self, parts: Sequence[Instruction]) -> bool:
-        """Whether most of these are here: a file in which one statement is another file's, too, is none of those."""
+        """Whether most of these are here.
+
+        A file in which one statement is another file's, too, is none of those.
+        """
         return 2 * sum(part.id in self._here for part in parts) > len(parts)
 
     def _follow(self, name: str, data: bytes, importer: _Importer, depth: int) -> None:
@@ -316,7 +395,12 @@ class InstructionReader:
                 continue
             what = f"{name}: @{mention.path}"
             if place is None or depth > MOST_DEEP or not mention.alone:
-                reason = _OUTSIDE if place is None else _MENTIONED if not mention.alone else _TOO_DEEP
+                if place is None:
+                    reason = _OUTSIDE
+                elif not mention.alone:
+                    reason = _MENTIONED
+                else:
+                    reason = _TOO_DEEP
                 self.left_out.append((what, reason))
                 continue
             self._read.add(path)
@@ -328,11 +412,16 @@ class InstructionReader:
                 continue
             self.imported.add(f"{importer.prefix}{place}")
             self.rules += parts
-            self._follow(f"{importer.prefix}{place}", imported, importer._replace(place=place), depth + 1)
+            self._follow(
+                f"{importer.prefix}{place}", imported, importer._replace(place=place), depth + 1
+            )
 
 
 class _Importer(NamedTuple):
-    """A file that imports others, at `place` below the `top` of the code; `prefix` makes of a place there a name."""
+    """A file that imports others, at `place` below the `top` of the code.
+
+    `prefix` makes of a place there a name.
+    """
 
     top: Path
     place: str
@@ -349,7 +438,8 @@ def without_ours(text: str) -> str:
     parts: list[str] = []
     for mark in _OURS.finditer(text):
         if mark[1] == ">>>":
-            begin = mark.start() if begin < 0 else begin
+            if begin < 0:
+                begin = mark.start()
         elif begin >= 0:
             parts.append(text[kept:begin])
             kept, begin = mark.end(), -1
@@ -359,24 +449,35 @@ def without_ours(text: str) -> str:
 def stands_in(entry: Entry, text: str) -> bool:
     """Whether a file says the entry already, row by row, outside of what we wrote into it.
 
-    What only describes came from between the statements of a file, so its rows need not follow each other.
+    What only describes came from between the statements of a file, so its rows need not follow each
+    other.
     """
     return _rows(entry.body if entry.body.strip() else entry.title) <= _rows(without_ours(text))
 
 
 def _rows(text: str) -> set[str]:
     """The rows of a text with single blanks, without blank ones."""
-    return {" ".join(row.split()) for row in text.split("\n") if row.strip()}
+    results: set[str] = set()
+    for row in text.split("\n"):
+        if row.strip():
+            results.add(" ".join(row.split()))
+    return results
 
 
 def joined(instructions: Iterable[Instruction]) -> tuple[list[Instruction], list[tuple[str, str]]]:
-    """Each rule once, with the globs of its duplicates; and the duplicates as (where, where the first one is)."""
+    """Each rule once, with the globs of its duplicates.
+
+    And the duplicates as (where, where the first one is).
+    """
     kept: dict[str, Instruction] = {}
     left = []
     for instruction in instructions:
         first = kept.setdefault(instruction.words, instruction)
         if first is not instruction:
-            globs = tuple(dict.fromkeys(first.globs + instruction.globs)) if first.globs and instruction.globs else ()
+            if first.globs and instruction.globs:
+                globs = tuple(dict.fromkeys(first.globs + instruction.globs))
+            else:
+                globs = ()
             kept[instruction.words] = first._replace(globs=globs)
             left.append((instruction.where, first.where))
     return list(kept.values()), left
@@ -407,8 +508,13 @@ def sections(text: str) -> list[MarkdownSection]:
         if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
             parts.append(MarkdownSection(title, "".join(body).strip("\n"), line))
         if heading:
-            above = [*(higher for higher in above if higher[0] < heading.level), (heading.level, heading.heading)]
-            title = ": ".join(words for level, words in above if level > 1 or level == heading.level)
+            above = [
+                *(higher for higher in above if higher[0] < heading.level),
+                (heading.level, heading.heading),
+            ]
+            title = ": ".join(
+                words for level, words in above if level > 1 or level == heading.level
+            )
             line, start = heading.start + 1, heading.end
     return parts
 
@@ -424,7 +530,9 @@ def matter_of(text: str) -> dict[str, list[str]]:
         line = _LINE.fullmatch(row)
         if line:
             key = line[1]
-            values[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
+            values[key] = (
+                [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
+            )
         elif key and row.strip().startswith("- "):
             values[key] += _values(row.strip()[2:])
     return values
@@ -432,6 +540,9 @@ def matter_of(text: str) -> dict[str, list[str]]:
 
 def _values(text: str) -> list[str]:
     """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
-    inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
+    if text.strip().endswith("]"):
+        inner = text.strip().removeprefix("[").removesuffix("]")
+    else:
+        inner = text
     parts = re.findall(r"(?:\{[^}]*(?:\}|\Z)|[^,{])+", inner)
     return [value for part in parts if (value := part.strip().strip("'\""))]

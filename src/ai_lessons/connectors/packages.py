@@ -1,4 +1,7 @@
-"""The code that one works in: its lock files and manifests, and its packages where they are installed."""
+"""The code that one works in.
+
+Its lock files and manifests, and its packages where they are installed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,16 @@ from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from griffe import AliasResolutionError, Class, CyclicAliasError, Function, GriffeLoader, LoadingError, Module, Object
+from griffe import (
+    AliasResolutionError,
+    Class,
+    CyclicAliasError,
+    Function,
+    GriffeLoader,
+    LoadingError,
+    Module,
+    Object,
+)
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -37,15 +49,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 Found = tuple[str, str]
-"""A package by its own name, and its version as `versions.score` takes it: `@2.32.3` in use, or a range."""
+"""A package by its own name, and its version as `versions.score` takes it.
 
-LARGEST = 8 << 20  # Bytes of a file that is read. Lock files of big projects have five million
-LONGEST_NAME = 200  # Characters of a package's name or version; what is longer is left out
+`@2.32.3` in use, or a range.
+"""
+
+# Bytes of a file that is read. Lock files of big projects have five million
+LARGEST = 8 << 20
+# Characters of a package's name or version; what is longer is left out
+LONGEST_NAME = 200
 PYTHON = "python"
 
 
 class Manifest(NamedTuple):
-    """A lock or manifest file: path for people, text, and how near it is (0: the caller's own folder)."""
+    """A lock or manifest file: path for people, text, and how near it is (0.
+
+    The caller's own folder).
+    """
 
     path: str
     text: str
@@ -73,7 +93,9 @@ def in_use(
             by_name.setdefault(name, []).append(project)
     uses_of: dict[str, set[Use]] = {}
     for uses in pins(manifests).values():
-        for project in {match for name in names_of_package(uses[0].package) for match in by_name.get(name, ())}:
+        for project in {
+            match for name in names_of_package(uses[0].package) for match in by_name.get(name, ())
+        }:
             uses_of.setdefault(project, set()).update(uses)
     return {
         project: tuple(sorted(uses, key=lambda use: (use.path, use.version)))
@@ -90,7 +112,11 @@ def packages(path: str, text: str) -> list[Found]:
         every = list(reader(text))
     except (ValueError, RecursionError):
         return []
-    return list(dict.fromkeys(package for package in every if all(0 < len(part) <= LONGEST_NAME for part in package)))
+    return list(
+        dict.fromkeys(
+            package for package in every if all(0 < len(part) <= LONGEST_NAME for part in package)
+        )
+    )
 
 
 def direct(path: str, text: str) -> list[str]:
@@ -98,13 +124,22 @@ def direct(path: str, text: str) -> list[str]:
 
     Raises ValueError: the file cannot be read.
     """
-    whole = json.loads(text) if path.endswith(".json") else toml(text)
     if path.endswith(".json"):
-        return list(dict.fromkeys(name for key in ("dependencies", "devDependencies") for name in _at(whole, key)))
+        whole = json.loads(text)
+    else:
+        whole = toml(text)
+    if path.endswith(".json"):
+        return list(
+            dict.fromkeys(
+                name for key in ("dependencies", "devDependencies") for name in _at(whole, key)
+            )
+        )
     rows, poetry = _asked_of(whole), _at(whole, "tool", "poetry")
     tables = [_at(poetry, "dependencies")]
     tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
-    named = [re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0] for row in rows.splitlines()]
+    named = []
+    for row in rows.splitlines():
+        named.append(re.split(r"[\s\[<>=!~;@(]", row.strip(), maxsplit=1)[0])
     named += [name for table in tables for name in table if name != PYTHON]
     return list(dict.fromkeys(filter(None, map(normal, named))))
 
@@ -114,14 +149,25 @@ def _asked_of(whole: object) -> str:
     project = _at(whole, "project")
     lists = [project.get("dependencies"), *_at(project, "optional-dependencies").values()]
     lists += _at(whole, "dependency-groups").values()
-    return "\n".join(row for names in lists if isinstance(names, list) for row in names if isinstance(row, str))
+    results = []
+    for names in lists:
+        if isinstance(names, list):
+            for row in names:
+                if isinstance(row, str):
+                    results.append(row)
+    return "\n".join(results)
 
 
 def _at(table: object, *keys: str) -> Mapping[str, Any]:
     """A table inside of tables; an empty one where there is none."""
     for key in keys:
-        table = table.get(key) if isinstance(table, dict) else None
-    return table if isinstance(table, dict) else {}
+        if isinstance(table, dict):
+            table = table.get(key)
+        else:
+            table = None
+    if isinstance(table, dict):
+        return table
+    return {}
 
 
 def normal(name: str) -> str:
@@ -130,28 +176,45 @@ def normal(name: str) -> str:
 
 
 def pinned(name: str, version: str) -> str:
-    """`NAME==VERSION` of a package of Python, which pip can take for no option, path or address. Raises Refused."""
+    """`NAME==VERSION` of a package of Python, which pip can take for no option, path or address.
+
+    Raises Refused.
+    """
     try:
         return f"{canonicalize_name(name, validate=True)}=={Version(version)}"
     except (InvalidName, InvalidVersion) as error:
-        raise Refused(f"{name!r} {version!r} is no package of Python with a version: {error}") from error
+        raise Refused(
+            f"{name!r} {version!r} is no package of Python with a version: {error}"
+        ) from error
 
 
 def names_of_package(package: str) -> set[str]:
-    """What a project about this package may be called: also without scope, group, host or major version."""
+    """What a project about this package may be called.
+
+    Also without scope, group, host or major version.
+    """
     parts = [part for part in re.split(r"[/:]", package) if part]
     if len(parts) > 1 and re.fullmatch(r"v[0-9]+", parts[-1]):
-        parts.pop()  # Go: github.com/go-chi/chi/v5
-    last = re.sub(r"\.v[0-9]+$", "", parts[-1]) if parts else ""  # Go: gopkg.in/yaml.v3
+        # Go: github.com/go-chi/chi/v5
+        parts.pop()
+    # Go: gopkg.in/yaml.v3
+    last = re.sub(r"\.v[0-9]+$", "", parts[-1]) if parts else ""
     pair = "-".join([*parts[-2:-1], last]).lstrip("@")
-    alone = "" if package.startswith("@") else last  # npm: there are many packages called @…/core
+    # npm: there are many packages called @…/core
+    alone = "" if package.startswith("@") else last
     return {normal(package), normal(alone), normal(pair)} - {""}
 
 
 def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
-    """What the package that a project is about may be called: also under an alias, and without a language's mark."""
+    """What the package that a project is about may be called.
+
+    Also under an alias, and without a language's mark.
+    """
     name = normal(project)
-    other = {normal(b) for a, b in aliases.items() if normal(a) == name}
+    other = set()
+    for a, b in aliases.items():
+        if normal(a) == name:
+            other.add(normal(b))
     other |= {normal(a) for a, b in aliases.items() if normal(b) == name}
     bare = re.sub(r"^python-|-(?:python|py|js|rs|go)$", "", name)
     return {name, bare, *other} - {""}
@@ -168,20 +231,26 @@ def _requirements(text: str) -> Iterator[Found]:
         except (InvalidRequirement, RecursionError):
             continue
         terms = sorted(requirement.specifier, key=str)
-        pinned = [term for term in terms if term.operator in {"==", "==="} and not term.version.endswith("*")]
+        pinned = []
+        for term in terms:
+            if term.operator in {"==", "==="} and not term.version.endswith("*"):
+                pinned.append(term)
         if pinned:
             yield requirement.name, IN_USE + pinned[0].version
         elif terms:
             yield requirement.name, " ".join(map(str, terms))
 
 
-_PAIR = expression(r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
+_PAIR = expression(
+    r"""(?m)^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']"""
+)
 
 
 def _locked_packages(text: str) -> Iterator[Found]:
     """`[[package]]` tables of uv, Poetry and Cargo, each with a name and a version."""
     for table in f"\n{text}".replace("\r\n", "\n").split("\n["):
-        begin = table[: 4 * LONGEST_NAME]  # what is looked for comes first, and lock files are long
+        # what is looked for comes first, and lock files are long
+        begin = table[: 4 * LONGEST_NAME]
         stated = dict(reversed(_PAIR.findall(begin)))
         python = stated.get("requires-python") or stated.get("python-versions")
         if begin.startswith("[package]]") and "name" in stated and "version" in stated:
@@ -191,15 +260,23 @@ def _locked_packages(text: str) -> Iterator[Found]:
 
 
 def _npm_lock(text: str) -> Iterator[Found]:
-    """What lies directly in `node_modules` is what the project's own code sees; deeper copies are others' business."""
+    """What lies directly in `node_modules` is what the project's own code sees.
+
+    Deeper copies are others' business.
+    """
     whole = json.loads(text)
     direct = _at(whole, "dependencies")
     if listed := _at(whole, "packages"):
         cut = {place.rpartition("node_modules/"): package for place, package in listed.items()}
-        direct = {name: package for (head, inside, name), package in cut.items() if inside and not head}
+        direct = {
+            name: package for (head, inside, name), package in cut.items() if inside and not head
+        }
     for name, package in direct.items():
-        version = package.get("version") if isinstance(package, dict) else None
-        if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
+        version = None
+        if isinstance(package, dict):
+            version = package.get("version")
+        if isinstance(version, str) and version[:1].isdigit():
+            # else a file or an address
             yield name, IN_USE + version
 
 
@@ -208,7 +285,10 @@ _YAML_KEY = expression(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
 
 
 def _pnpm_lock(text: str) -> Iterator[Found]:
-    """What the project itself asks for, by the indentation of its lines; older files name no `importers`."""
+    """What the project itself asks for, by the indentation of its lines.
+
+    Older files name no `importers`.
+    """
     open_keys: list[tuple[int, str]] = []
     for match in map(_YAML_KEY.match, text.splitlines()):
         if match is None:
@@ -216,8 +296,13 @@ def _pnpm_lock(text: str) -> Iterator[Found]:
         indent = len(match[1])
         open_keys = [*((at, key) for at, key in open_keys if at < indent), (indent, match[2])]
         path = [key for _, key in open_keys]
-        path = path[2:] if path[:2] == ["importers", "."] else path
-        here = path[:1] and path[0] in _ASKED_FOR and (len(path) == 2 or (len(path) == 3 and path[2] == "version"))
+        if path[:2] == ["importers", "."]:
+            path = path[2:]
+        here = (
+            path[:1]
+            and path[0] in _ASKED_FOR
+            and (len(path) == 2 or (len(path) == 3 and path[2] == "version"))
+        )
         if here and match[3] and match[3][0].isdigit():
             yield path[1], IN_USE + match[3]
 
@@ -236,8 +321,15 @@ def _go_mod(text: str) -> Iterator[Found]:
         elif words[:1] == ["go"] and len(words) == 2 and words[1][:1].isdigit():
             yield "go", IN_USE + words[1]
         else:
-            named = words if block else words[1:]
-            if (block or "".join(words[:1])) == "require" and len(named) == 2 and not _GO_UNTAGGED.match(named[1]):
+            if block:
+                named = words
+            else:
+                named = words[1:]
+            if (
+                (block or "".join(words[:1])) == "require"
+                and len(named) == 2
+                and not _GO_UNTAGGED.match(named[1])
+            ):
                 yield named[0], IN_USE + named[1].removesuffix("+incompatible")
 
 
@@ -263,7 +355,8 @@ def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
 
 
 _REGISTRIES = {PYTHON: "pypi", "javascript": "npm", "go": "go", "rust": "cargo"}
-_STATING = ("pyproject.toml", "package.json")  # What states versions where no lock file does
+# What states versions where no lock file does
+_STATING = ("pyproject.toml", "package.json")
 
 
 def stating(cwd: Path) -> list[Manifest]:
@@ -280,21 +373,30 @@ def stating(cwd: Path) -> list[Manifest]:
 def _folders(cwd: Path) -> list[Path]:
     """The folder and those above it, up to the top of git; outside of git it alone."""
     top = git_files.top_of(cwd)
-    return [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)] if top else [cwd]
+    if top:
+        return [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)]
+    return [cwd]
 
 
 def pins(files: Iterable[Manifest]) -> dict[str, list[Use]]:
-    """What the nearest file pins, a lock file before others, by registry and name: `pypi/click`; none is empty."""
+    """What the nearest file pins, a lock file before others, by registry and name: `pypi/click`.
+
+    None is empty.
+    """
     uses: dict[str, list[Use]] = {}
     for manifest in sorted(
-        files, key=lambda file: (file.distance, file.path.endswith(_STATING), _language(file.path)[1])
+        files,
+        key=lambda file: (file.distance, file.path.endswith(_STATING), _language(file.path)[1]),
     ):
         stated, language = packages(manifest.path, manifest.text), _language(manifest.path)[0]
         with suppress(ValueError, RecursionError):
             if manifest.path.endswith("package.json"):
                 whole, language = json.loads(manifest.text), "javascript"
                 asked = {**_at(whole, "devDependencies"), **_at(whole, "dependencies")}
-                stated = [(x, IN_USE + y if y[:1].isdigit() else y) for x, y in asked.items() if isinstance(y, str)]
+                stated = []
+                for x, y in asked.items():
+                    if isinstance(y, str):
+                        stated.append((x, IN_USE + y if y[:1].isdigit() else y))
             elif manifest.path.endswith("pyproject.toml"):
                 stated = [*_requirements(_asked_of(toml(manifest.text)))]
         for package, version in stated:
@@ -305,7 +407,8 @@ def pins(files: Iterable[Manifest]) -> dict[str, list[Use]]:
     return uses
 
 
-MOST_FILES = 50  # Lock and manifest files of a code repository: a monorepo has hundreds, and each is parsed
+# Lock and manifest files of a code repository: a monorepo has hundreds, and each is parsed
+MOST_FILES = 50
 
 
 def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
@@ -331,14 +434,20 @@ def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
 
 
 class Sources:
-    """Where the files of an import come from; each repository is read once, at one HEAD. For one thread."""
+    """Where the files of an import come from; each repository is read once, at one HEAD.
+
+    For one thread.
+    """
 
     def __init__(self) -> None:
         self._tops: dict[Path, tuple[Path, Path | None]] = {}
         self._heads: dict[Path, tuple[str, Mapping[str, str]] | None] = {}
 
     def ref(self, path: Path, data: bytes) -> str | None:
-        """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there; None without one."""
+        """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there.
+
+        None without one.
+        """
         real, top = self._place(path)
         if top is None:
             return None
@@ -351,15 +460,25 @@ class Sources:
         blob = blobs.get(str(real.relative_to(top)))
         # a checkout with CRLF is as committed, too
         same = blob in {blob_id(data), blob_id(data.replace(b"\r\n", b"\n"))}
-        return commit if same else f"{commit}-dirty"
+        if same:
+            return commit
+        return f"{commit}-dirty"
 
     def project(self, path: Path) -> str | None:
-        """The name of the top folder of the file's repository, fit to be a project; None outside of any."""
+        """The name of the top folder of the file's repository, fit to be a project.
+
+        None outside of any.
+        """
         _, top = self._place(path)
-        return slug(top.name, keep="+#") if top is not None else None
+        if top is not None:
+            return slug(top.name, keep="+#")
+        return None
 
     def _place(self, path: Path) -> tuple[Path, Path | None]:
-        """The file without links, and the top folder of its worktree; each folder is looked up once."""
+        """The file without links, and the top folder of its worktree.
+
+        Each folder is looked up once.
+        """
         if path.is_symlink() or path.name in {"", ".."}:
             path = path.resolve()
         if path.parent not in self._tops:
@@ -370,26 +489,37 @@ class Sources:
 
 
 def _head(top: Path) -> tuple[str, Mapping[str, str]] | None:
-    """The commit that is checked out, and its blobs by path; None before the first, or if it is not accepted."""
+    """The commit that is checked out, and its blobs by path.
+
+    None before the first, or if it is not accepted.
+    """
     try:
         place = locate(top)
         commit = read_head(place).commit
     except AiLessonsError:
         return None
-    return (commit, plumbing.files_of(place, commit)) if commit else None
+    if commit:
+        return (commit, plumbing.files_of(place, commit))
+    return None
 
 
-logging.getLogger("griffe").setLevel(logging.CRITICAL)  # what it cannot read is left out of the page
+# what it cannot read is left out of the page
+logging.getLogger("griffe").setLevel(logging.CRITICAL)
 _LEFT_OUT = expression(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
 
 
-_LARGEST = 4 << 20  # Bytes of one file
-_STEPS = 100_000_000  # A minute: griffe walks over a block once for each statement in it
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # Raised for what Python cannot parse
+# Bytes of one file
+_LARGEST = 4 << 20
+# A minute: griffe walks over a block once for each statement in it
+_STEPS = 100_000_000
+# Raised for what Python cannot parse
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def pages(site: Path, files: Collection[Path]) -> Iterator[tuple[str, str]]:
-    """(module, Markdown) of every public module among `files` below `site`; no private ones, no tests.
+    """(module, Markdown) of every public module among `files` below `site`.
+
+    No private ones, no tests.
 
     Packages with a file that Python cannot parse, or that would take minutes, are left out.
     """
@@ -405,10 +535,13 @@ def pages(site: Path, files: Collection[Path]) -> Iterator[tuple[str, str]]:
             result = [
                 (module.path, text)
                 for module in _modules(loaded)
-                if not isinstance(module.filepath, list) and module.filepath in paths and (text := _page(module))
+                if not isinstance(module.filepath, list)
+                and module.filepath in paths
+                and (text := _page(module))
             ]
         except (LoadingError, ImportError, *_UNREADABLE):
-            continue  # a script beside the package, or of another Python
+            # a script beside the package, or of another Python
+            continue
         yield from result
 
 
@@ -422,7 +555,8 @@ def _steps(site: Path, top: str) -> int:
             source = file.read_bytes()
             # parsing costs time, too: a short file cannot hold enough statements to matter
             if source.count(b"\n") + source.count(b";") > 1000:
-                with suppress(SyntaxError, ValueError):  # griffe leaves such a file out
+                with suppress(SyntaxError, ValueError):
+                    # griffe leaves such a file out
                     bodies = (getattr(node, "body", ()) for node in ast.walk(ast.parse(source)))
                     steps += sum(len(body) ** 2 for body in bodies if isinstance(body, list))
     return steps
@@ -439,8 +573,13 @@ def _modules(module: Module) -> Iterator[Module]:
 def _page(module: Module) -> str:
     """The module as Markdown; empty if nothing in it is documented."""
     rows = (row for member in _members(module) for row in _entry(member, member.name, "##"))
-    blocks = [block for block in (_docstring(module), *rows) if block]
-    return "\n\n".join([f"# {module.path}", *blocks]) + "\n" if blocks else ""
+    blocks = []
+    for block in (_docstring(module), *rows):
+        if block:
+            blocks.append(block)
+    if blocks:
+        return "\n\n".join([f"# {module.path}", *blocks]) + "\n"
+    return ""
 
 
 def _members(owner: Object) -> Iterator[Object]:
@@ -455,7 +594,9 @@ def _members(owner: Object) -> Iterator[Object]:
             except (AliasResolutionError, CyclicAliasError):
                 continue
             inside = member.path.split(".")[0] == owner.path.split(".")[0]
-            hidden = _LEFT_OUT.search(member.module.path) and (owner.exports is None or name in owner.exports)
+            hidden = _LEFT_OUT.search(member.module.path) and (
+                owner.exports is None or name in owner.exports
+            )
             if not (inside and hidden):
                 continue
         yield member
@@ -464,7 +605,12 @@ def _members(owner: Object) -> Iterator[Object]:
 def _entry(member: Object, name: str, level: str) -> Iterator[str]:
     """Heading, signature, docstring and members of a class, a function, or a documented attribute."""
     if isinstance(member, Class | Function):
-        keyword = "class" if isinstance(member, Class) else "async def" if "async" in member.labels else "def"
+        if isinstance(member, Class):
+            keyword = "class"
+        elif "async" in member.labels:
+            keyword = "async def"
+        else:
+            keyword = "def"
         yield f"{level} {name}"
         yield f"```python\n{keyword} {member.signature()}\n```"
         yield _docstring(member)
@@ -477,19 +623,26 @@ def _entry(member: Object, name: str, level: str) -> Iterator[str]:
 
 
 def _docstring(member: Object) -> str:
-    return member.docstring.value.strip() if member.docstring else ""
+    if member.docstring:
+        return member.docstring.value.strip()
+    return ""
 
 
 PYPI, NPM = "pypi", "npm"
-LARGEST_PAGE = 200_000  # Characters; a page that is longer is cut
-WHEEL = Limits(200 << 20, 64 << 20, 50_000)  # What may come out of one
+# Characters; a page that is longer is cut
+LARGEST_PAGE = 200_000
+# What may come out of one
+WHEEL = Limits(200 << 20, 64 << 20, 50_000)
 _NAME = expression(r"(?:@[\w.-]+/)?\w[\w.-]*", re.ASCII)
 _DOCS = expression(r"\A(?=.*\.(?:md|rst|txt)$)(?:.*?/)?docs?/", re.IGNORECASE)
 _READMES = ("README.md", "readme.md", "Readme.md", "README.markdown", "README")
 
 
 class Page(NamedTuple):
-    """One page of documentation: its path below the folder of the version, its title and Markdown."""
+    """One page of documentation.
+
+    Its path below the folder of the version, its title and Markdown.
+    """
 
     path: str
     title: str
@@ -497,7 +650,10 @@ class Page(NamedTuple):
 
 
 class Package(NamedTuple):
-    """One package at one version, in the folder `place`. `ref` is its package URL (purl), as `source_ref` has it."""
+    """One package at one version, in the folder `place`.
+
+    `ref` is its package URL (purl), as `source_ref` has it.
+    """
 
     language: str
     name: str
@@ -517,17 +673,26 @@ class Package(NamedTuple):
         for page in _of_python(self, self.distribution) if self.distribution else _of_npm(self):
             cut = page.text[:LARGEST_PAGE].replace("\0", "").strip()
             if cut:
-                yield page._replace(text=cut + ("\n\n(cut here)\n" if len(page.text) > LARGEST_PAGE else "\n"))
+                yield page._replace(
+                    text=cut + ("\n\n(cut here)\n" if len(page.text) > LARGEST_PAGE else "\n")
+                )
 
 
 def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path, ...]:
-    """Where packages of the code at `cwd` are installed: in it, in the `active` environment, `beside` this program.
+    """Where packages of the code at `cwd` are installed.
+
+    In it, in the `active` environment, `beside` this program.
 
     Not `beside`: that place counts only if this program has no environment of its own.
     """
     folders = _folders(cwd)
-    roots = [folder / name for folder in folders for name in (".venv", "venv")] + ([active] if active else [])
-    sites = [site for root in roots for site in sorted(root.glob("lib/python3*/site-packages"))]
+    roots = [folder / name for folder in folders for name in (".venv", "venv")] + (
+        [active] if active else []
+    )
+    sites = []
+    for root in roots:
+        for site in sorted(root.glob("lib/python3*/site-packages")):
+            sites.append(site)
     sites += [folder / "node_modules" for folder in folders]
     if beside or sys.prefix == sys.base_prefix:
         sites.append(Path(sysconfig.get_path("purelib")))
@@ -537,7 +702,10 @@ def places(cwd: Path, active: Path | None, *, beside: bool = True) -> tuple[Path
 def find(name: str, among: Iterable[Path], language: str = "") -> Package:
     """The package of this name in the first place that has it. Raises NotFound."""
     for place in among if _NAME.fullmatch(name) else ():
-        package = _npm(place, name) if place.name == "node_modules" else _python(place, name)
+        if place.name == "node_modules":
+            package = _npm(place, name)
+        else:
+            package = _python(place, name)
         if package and language in {"", package.language}:
             return package
     hint = "install it, or name the version: contribute add-package NAME==VERSION"
@@ -545,19 +713,25 @@ def find(name: str, among: Iterable[Path], language: str = "") -> Package:
 
 
 def fetch(name: str, version: str, download: Callable[[str, str], str], folder: Path) -> Package:
-    """The package from the package index, unpacked below `folder`; nothing of it is installed or run.
+    """The package from the package index, unpacked below `folder`.
 
-    `download` brings the wheel of `NAME==VERSION` into a folder, and says where it lies. Raises Refused: no name or no
-    version. Unreachable: no such wheel. StorageFailed: it is damaged or too large.
+    Nothing of it is installed or run.
+
+    `download` brings the wheel of `NAME==VERSION` into a folder, and says where it lies. Raises
+    Refused: no name or no version. Unreachable: no such wheel. StorageFailed: it is damaged or too
+    large.
     """
     requirement = pinned(name, version)
     try:
         wheel = download(requirement, str(folder))
     except Unreachable as error:
         reason = error.message[:200]
-        raise Unreachable(f"{name} {version} is not installed, and not to be had: {reason}") from error
+        raise Unreachable(
+            f"{name} {version} is not installed, and not to be had: {reason}"
+        ) from error
     try:
-        if Path(wheel).stat().st_size > WHEEL.whole:  # its list of files is read as a whole
+        if Path(wheel).stat().st_size > WHEEL.whole:
+            # its list of files is read as a whole
             raise StorageFailed(f"the wheel of {requirement} has more than {WHEEL.whole >> 20} MB")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder, files_within(archive, WHEEL))
@@ -569,7 +743,10 @@ def fetch(name: str, version: str, download: Callable[[str, str], str], folder: 
 
 
 class _Bounded(PathDistribution):
-    """A distribution whose METADATA, RECORD and the like are read as all files outside: plain ones, up to a size."""
+    """A distribution whose METADATA, RECORD and the like are read as all files outside.
+
+    Plain ones, up to a size.
+    """
 
     def read_text(self, filename: str | os.PathLike[str]) -> str:
         folder = Path(str(self._path))
@@ -586,27 +763,44 @@ def _python(site: Path, name: str) -> Package | None:
     project, version = str(fields.get("name", "")), str(fields.get("version", ""))
     try:
         pinned(project, version)
-    except Refused:  # no name or version that can be read, or none that pip would take
+    except Refused:
+        # no name or version that can be read, or none that pip would take
         return None
-    classes = (row.rpartition("::")[2].strip() for row in fields.get("classifier", ()) if row.startswith("License ::"))
+    classes = (
+        row.rpartition("::")[2].strip()
+        for row in fields.get("classifier", ())
+        if row.startswith("License ::")
+    )
     licence = fields.get("license_expression") or next(classes, "") or fields.get("license") or ""
     urls = [row.partition(",")[2].strip() for row in fields.get("project_url", ())] + [
         str(fields.get("home_page") or "")
     ]
-    return Package(PYPI, project, version, site, _line(licence), next(filter(None, urls), ""), installed)
+    return Package(
+        PYPI, project, version, site, _line(licence), next(filter(None, urls), ""), installed
+    )
 
 
 def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
     name = f"{package.name} {package.version}"
     yield Page("README.md", name, str(distribution.metadata.json.get("description") or ""))
-    files = [Path(path) for path in distribution.files or () if ".." not in path.parts]
+    files = []
+    for path in distribution.files or ():
+        if ".." not in path.parts:
+            files.append(Path(path))
     files = [path for path in files if git_files.leads_into(package.place / path, package.place)]
     for file in files:
         if _DOCS.search(file.as_posix()):
-            yield Page(_markdown(file.as_posix()), f"{file.stem} ({name})", _read(package.place / file, package.place))
+            yield Page(
+                _markdown(file.as_posix()),
+                f"{file.stem} ({name})",
+                _read(package.place / file, package.place),
+            )
     code = [file for file in files if file.suffix == ".py"]
-    plain = {top for top in {file.parts[0] for file in code} if _is_plain(package.place / top)}
+    plain = set()
+    for top in {file.parts[0] for file in code}:
+        if _is_plain(package.place / top):
+            plain.add(top)
     for module, text in pages(package.place, [file for file in code if file.parts[0] in plain]):
         yield Page(f"api/{module}.md", f"{module} ({name})", text)
 
@@ -618,8 +812,12 @@ def _npm(modules: Path, name: str) -> Package | None:
     if not isinstance(version := manifest.get("version"), str):
         return None
     repository = manifest.get("repository")
-    origin = manifest.get("homepage") or (repository.get("url") if isinstance(repository, dict) else repository)
-    return Package(NPM, name, version, modules / name, _line(manifest.get("license")), _line(origin))
+    origin = manifest.get("homepage") or (
+        repository.get("url") if isinstance(repository, dict) else repository
+    )
+    return Package(
+        NPM, name, version, modules / name, _line(manifest.get("license")), _line(origin)
+    )
 
 
 def _of_npm(package: Package) -> Iterator[Page]:
@@ -634,7 +832,11 @@ def _of_npm(package: Package) -> Iterator[Page]:
     manifest = _manifest(top)
     types = _read(top / str(manifest.get("types") or manifest.get("typings") or "index.d.ts"), top)
     if types:
-        yield Page("types.md", f"types of {name}", f"# Types of {package.name}\n\n```typescript\n{types}\n```\n")
+        yield Page(
+            "types.md",
+            f"types of {name}",
+            f"# Types of {package.name}\n\n```typescript\n{types}\n```\n",
+        )
 
 
 def _manifest(folder: Path) -> Mapping[str, object]:
@@ -642,12 +844,16 @@ def _manifest(folder: Path) -> Mapping[str, object]:
         manifest = json.loads(_read(folder / "package.json", folder) or "{}")
     except (ValueError, RecursionError):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if isinstance(manifest, dict):
+        return manifest
+    return {}
 
 
 def _is_plain(top: Path) -> bool:
     """Whether a package holds nothing that its reader, which follows links, should not open."""
-    below = (Path(place, name) for place, folders, names in os.walk(top) for name in (*folders, *names))
+    below = (
+        Path(place, name) for place, folders, names in os.walk(top) for name in (*folders, *names)
+    )
     return not any(
         path.is_symlink()
         or not (path.is_file() or path.is_dir())
@@ -662,7 +868,9 @@ def _read(file: Path, folder: Path) -> str:
 
 
 def _markdown(path: str) -> str:
-    return path if path.lower().endswith(".md") else f"{path}.md"
+    if path.lower().endswith(".md"):
+        return path
+    return f"{path}.md"
 
 
 def _line(value: object) -> str:

@@ -1,4 +1,7 @@
-"""Sessions that a team keeps in the git of its code, as Entire does: on a branch, or at a ref for each."""
+"""Sessions that a team keeps in the git of its code, as Entire does.
+
+On a branch, or at a ref for each.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,30 @@ if TYPE_CHECKING:
 
 BRANCH: Final = "entire/checkpoints/v1"
 REFS: Final = "refs/entire/checkpoints"
-"""Where Entire keeps checkpoints: on this branch, since its version 0.10 at a ref for each one below this folder."""
+"""Where Entire keeps checkpoints.
 
-FETCHED: Final = ("+refs/heads/entire/checkpoints/*:refs/heads/entire/checkpoints/*", f"+{REFS}/*:{REFS}/*")
-"""What to fetch to have them all. A clone brings neither; one that the remote has not is no error."""
+On this branch, since its version 0.10 at a ref for each one below this folder.
+"""
+
+FETCHED: Final = (
+    "+refs/heads/entire/checkpoints/*:refs/heads/entire/checkpoints/*",
+    f"+{REFS}/*:{REFS}/*",
+)
+"""What to fetch to have them all.
+
+A clone brings neither; one that the remote has not is no error.
+"""
 
 _LONGEST: Final = 64 << 20
-_MOST_FILES: Final = 2_000_000  # of all checkpoints: a few kilobytes of trees can name billions
+# of all checkpoints: a few kilobytes of trees can name billions
+_MOST_FILES: Final = 2_000_000
 
 
 class _File(NamedTuple):
-    """A file of a checkpoint: its ref, its path there, its blob, and its size (-1: it is not here)."""
+    """A file of a checkpoint: its ref, its path there, its blob, and its size (-1.
+
+    It is not here).
+    """
 
     ref: str
     path: str
@@ -50,10 +66,12 @@ class _File(NamedTuple):
 
 
 def transcripts(folder: Path, ref: str = "") -> Iterator[tuple[str, str, bytes]]:
-    """The sessions at a ref, at all refs below it, or wherever Entire keeps them: name, `ref:path`, and what it holds.
+    """The sessions at a ref, at all refs below it, or wherever Entire keeps them.
 
-    `metadata.json` beside a file names its session; of several files of one session the longest counts.
-    Raises NotFound: no such ref. NoRepository and its like: see `worktree.locate`.
+    Name, `ref:path`, and what it holds.
+
+    `metadata.json` beside a file names its session; of several files of one session the longest
+    counts. Raises NotFound: no such ref. NoRepository and its like: see `worktree.locate`.
     """
     worktree = objects.repository(folder)
     trees = _trees(worktree, [ref] if ref else [BRANCH, REFS])
@@ -71,7 +89,9 @@ def _trees(worktree: Worktree, refs: Sequence[str]) -> list[tuple[str, str]]:
     named = list[tuple[str, str]]()
     for ref in refs:
         for pattern in (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref):
-            listed = plumbing.output(worktree, "for-each-ref", "--format=%(refname) %(objectname)", pattern)
+            listed = plumbing.output(
+                worktree, "for-each-ref", "--format=%(refname) %(objectname)", pattern
+            )
             rows = [row.partition(" ") for row in listed.decode("utf-8", "replace").splitlines()]
             if rows:
                 named += [(_short(name), commit) for name, _, commit in rows]
@@ -79,7 +99,9 @@ def _trees(worktree: Worktree, refs: Sequence[str]) -> list[tuple[str, str]]:
         else:
             done = plumbing.run(worktree, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
             named += [] if done.code else [(ref, done.text)]
-    answers = plumbing.objects(worktree, [f"{commit}^{{tree}}" for _, commit in named], contents=False)
+    answers = plumbing.objects(
+        worktree, [f"{commit}^{{tree}}" for _, commit in named], contents=False
+    )
     trees = list[tuple[str, str]]()
     for (name, _), (row, _) in zip(named, answers, strict=True):
         if row[1:2] == [b"tree"]:
@@ -97,28 +119,45 @@ def _files(repo: Repo, trees: Iterable[tuple[str, str]]) -> list[_File]:
         _File(ref, entry.path.decode("utf-8", "replace"), entry.sha.decode())
         for ref, tree in trees
         # trees count, too: those of a bomb may hold no file
-        for entry in iter_tree_contents(repo.object_store, ObjectID(tree.encode()), include_trees=True)
+        for entry in iter_tree_contents(
+            repo.object_store, ObjectID(tree.encode()), include_trees=True
+        )
         if entry.path and entry.sha
     )
-    return [file for file in islice(named, _MOST_FILES) if file.path.endswith((".jsonl", "metadata.json"))]
+    files: list[_File] = []
+    for file in islice(named, _MOST_FILES):
+        if file.path.endswith((".jsonl", "metadata.json")):
+            files.append(file)
+    return files
 
 
 def _sized(worktree: Worktree, files: Sequence[_File]) -> list[_File]:
     """The files with their sizes: a clone without all files does not say how long those are."""
     sized = list[_File]()
-    for file, (row, _) in zip(files, plumbing.objects(worktree, [f.blob for f in files], contents=False), strict=True):
+    for file, (row, _) in zip(
+        files, plumbing.objects(worktree, [f.blob for f in files], contents=False), strict=True
+    ):
         is_here = row[1:2] == [b"blob"] and int(row[2]) <= _LONGEST
         sized.append(file._replace(size=int(row[2])) if is_here else file)
     return sized
 
 
 def _longest(repo: Repo, files: Sequence[_File]) -> dict[str, _File]:
-    """The longest file of each session. Beside `full.jsonl` others hold the same session in short."""
-    beside = {file.folder: file for file in files if file.name == "metadata.json" and file.size >= 0}
+    """The longest file of each session.
+
+    Beside `full.jsonl` others hold the same session in short.
+    """
+    beside = {
+        file.folder: file for file in files if file.name == "metadata.json" and file.size >= 0
+    }
     full = {file.folder for file in files if file.name == "full.jsonl" and file.size >= 0}
     longest = dict[str, _File]()
     for file in files:
-        if not file.path.endswith(".jsonl") or file.size < 0 or (file.folder in full and file.name != "full.jsonl"):
+        if (
+            not file.path.endswith(".jsonl")
+            or file.size < 0
+            or (file.folder in full and file.name != "full.jsonl")
+        ):
             continue
         name = f"{file.ref}:{file.path}".removesuffix(".jsonl")
         if metadata := beside.get(file.folder):

@@ -1,4 +1,7 @@
-"""The history that approval is judged by, read strictly: a commit that git would not have written proves nothing."""
+"""The history that approval is judged by, read strictly.
+
+A commit that git would not have written proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,14 @@ from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.worktree import is_partial
 from ai_lessons.model import expression
-from ai_lessons.model.approval import TEXT_LIMIT, CommitInfo, PathChange, Person, is_rule, is_watched
+from ai_lessons.model.approval import (
+    TEXT_LIMIT,
+    CommitInfo,
+    PathChange,
+    Person,
+    is_rule,
+    is_watched,
+)
 from ai_lessons.model.layout import is_markdown
 
 if TYPE_CHECKING:
@@ -23,27 +33,37 @@ if TYPE_CHECKING:
     from ai_lessons.git.worktree import Worktree
 
 T = TypeVar("T")
-PATIENCE: Final = 600.0  # seconds for the first reading of a long history
+# seconds for the first reading of a long history
+PATIENCE: Final = 600.0
 
-# Bytes of a commit message that are read, those of a merge that approves a thousand rules: a longer one has no trailers
+# Bytes of a commit message that are read, those of a merge that approves a thousand rules: a longer
+# one has no trailers
 MESSAGE_LIMIT: Final = 512 * 1024
-UNKNOWN: Final = Person("", "")  # who made an odd commit
+# who made an odd commit
+UNKNOWN: Final = Person("", "")
 EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Of the year 9999, which is as far as dates can be shown
 _LAST_SECOND: Final = 253_402_300_799
 AS_IT_IS: Final = {**plumbing.OFFLINE, "GIT_GRAFT_FILE": "/dev/null", "GIT_FLUSH": "0"}
 _PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
 _HEADER: Final = expression(
-    rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author " + _PERSON + rb"\ncommitter " + _PERSON + rb"(\n.*)?",
+    rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author "
+    + _PERSON
+    + rb"\ncommitter "
+    + _PERSON
+    + rb"(\n.*)?",
     re.DOTALL,
 )
-_REST: Final = expression(rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*")
+_REST: Final = expression(
+    rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*"
+)
 _ENCODING: Final = expression(rb"^encoding (.*)$", re.MULTILINE)
 _ENCODINGS: Final = expression(
     r"utf-?8|us-ascii|iso-?8859-\d{1,2}|latin-?1|(?:windows-|cp)125\d|koi8-[ru]", re.IGNORECASE
 )
 _CHANGE: Final = expression(
-    rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
+    rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) "
+    rb"[A-Z]\0([^\0]*)\0"
 )
 _FILES: Final = frozenset((b"100644", b"100755"))
 _UNDECODED: Final = expression("[\ud800-\udfff]")
@@ -70,7 +90,9 @@ class RawCommit:
         header, _, body = self._record.partition(b"\n\n")
         match = _HEADER.fullmatch(header)
         if match is None or not _REST.fullmatch(match[9] or b""):
-            return CommitInfo(UNKNOWN, UNKNOWN, 0, 0, "", cut=False, odd="its header is not one that git writes")
+            return CommitInfo(
+                UNKNOWN, UNKNOWN, 0, 0, "", cut=False, odd="its header is not one that git writes"
+            )
         cut = tuple(line[7:].decode() for line in match[2].splitlines()) != self.parents
         try:
             author, committer, message = _people_and_message(match, body)
@@ -82,35 +104,54 @@ class RawCommit:
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
-    """Commits reachable from `tips` and not from `without`, parents first. Raises UnsupportedRepository."""
+    """Commits reachable from `tips` and not from `without`, parents first.
+
+    Raises UnsupportedRepository.
+    """
     history = commits(worktree, tips, without=without)
     trees = {commit.id: commit.tree for commit in history}
     outside = sorted({parent for commit in history for parent in commit.parents} - trees.keys())
     trees |= dict(zip(outside, _trees(worktree, outside), strict=True))
-    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)] for commit in history]
-    changed, mixed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
+    pairs = [
+        [(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)]
+        for commit in history
+    ]
+    changed, mixed = _changes(
+        worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]}
+    )
     for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])
         commit.mixed = several[0] in mixed
     if worktree.prefix:
-        _look_outside(worktree, [(commit, pairs[0]) for commit, pairs in zip(history, pairs, strict=True)])
+        _look_outside(
+            worktree, [(commit, pairs[0]) for commit, pairs in zip(history, pairs, strict=True)]
+        )
     return history
 
 
 def _look_outside(worktree: Worktree, history: Sequence[tuple[RawCommit, tuple[str, str]]]) -> None:
-    """Mark as mixed what also changes files outside of the folder; asked of commits alone that could approve a rule."""
+    """Mark as mixed what also changes files outside of the folder.
+
+    Asked of commits alone that could approve a rule.
+    """
     asked = [(commit, pair) for commit, pair in history if any(commit.changes) and not commit.mixed]
-    _, mixed = _changes(worktree, {pair for commit, pair in asked if len(commit.parents) == 1}, everywhere=True)
+    _, mixed = _changes(
+        worktree, {pair for commit, pair in asked if len(commit.parents) == 1}, everywhere=True
+    )
     for commit, pair in asked:
         commit.mixed = pair in mixed
 
 
 def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> RawCommit | None:
-    """The commit with which git would merge `side`, by nobody in particular; None where they conflict.
+    """The commit with which git would merge `side`, by nobody in particular.
+
+    None where they conflict.
 
     Raises UnsupportedRepository.
     """
-    merged = plumbing.run(worktree, "--no-replace-objects", "merge-tree", "--write-tree", "--name-only", into, side)
+    merged = plumbing.run(
+        worktree, "--no-replace-objects", "merge-tree", "--write-tree", "--name-only", into, side
+    )
     if merged.code:
         return None
     tree, who = merged.text.split("\n")[0], "nobody <nobody@ai-lessons.invalid> 0 +0000"
@@ -123,31 +164,68 @@ def imagined_merge(worktree: Worktree, into: str, side: str, message: str) -> Ra
 
 
 def _trees(worktree: Worktree, commits: Sequence[str]) -> list[str]:
-    names = [f"{commit}^{{tree}}" for commit in commits]
-    return [row[0].decode() for row, _ in plumbing.objects(worktree, names, contents=False)]
+    names = []
+    for commit in commits:
+        names.append(f"{commit}^{{tree}}")
+    trees: list[str] = []
+    for row, _ in plumbing.objects(worktree, names, contents=False):
+        trees.append(row[0].decode())
+    return trees
 
 
 def commits(
     worktree: Worktree, tips: Sequence[str], newest: int | None = None, without: Sequence[str] = ()
 ) -> list[RawCommit]:
-    """Commits as `read` returns them, or only the `newest`, without their changes. Raises UnsupportedRepository."""
-    limit = [] if newest is None else [f"--max-count={newest}"]
-    flags = ("--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *limit, "--stdin")
-    revisions = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
+    """Commits as `read` returns them, or only the `newest`, without their changes.
+
+    Raises UnsupportedRepository.
+    """
+    if newest is None:
+        limit = []
+    else:
+        limit = [f"--max-count={newest}"]
+    flags = (
+        "--header",
+        "--parents",
+        "--topo-order",
+        "--reverse",
+        "--encoding=none",
+        *limit,
+        "--stdin",
+    )
+    revisions = "".join(f"{commit}\n" for commit in tips) + "".join(
+        f"^{commit}\n" for commit in without
+    )
     records = _git(worktree, "rev-list", *flags, stdin=revisions.encode()).split(b"\0")
-    return [RawCommit(record) for record in records if record]
+    commits: list[RawCommit] = []
+    for record in records:
+        if record:
+            commits.append(RawCommit(record))
+    return commits
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
-    """Those of the commits that are `tip` or an ancestor of it; never one that is missing or has missing ancestors."""
+    """Those of the commits that are `tip` or an ancestor of it.
+
+    Never one that is missing or has missing ancestors.
+    """
     inside = around(worktree, tip, commits)
-    return {commit for commit in commits if inside.get(commit)}
+    results: set[str] = set()
+    for commit in commits:
+        if inside.get(commit):
+            results.add(commit)
+    return results
 
 
 def around(worktree: Worktree, tip: str, commits: Collection[str]) -> dict[str, bool]:
     """Whether `tip` is or contains each of the commits, those that it lacks behind them, and where these left it."""
-    names = [commit for commit in dict.fromkeys(commits) if commit]
-    rows = [row for row, _ in plumbing.objects(worktree, names, contents=False)]
+    names = []
+    for commit in dict.fromkeys(commits):
+        if commit:
+            names.append(commit)
+    rows = []
+    for row, _ in plumbing.objects(worktree, names, contents=False):
+        rows.append(row)
     present = [row[0].decode() for row in rows if row[1:2] == [b"commit"]]
 
     def outside(part: Sequence[str]) -> list[str]:
@@ -155,12 +233,17 @@ def around(worktree: Worktree, tip: str, commits: Collection[str]) -> dict[str, 
         return _git(worktree, "rev-list", "--boundary", "--stdin", stdin=revisions).decode().split()
 
     lines, broken = readable(present, outside) if present else ([], set())
-    edges = {line[1:] for line in lines if line[0] == "-"}
+    edges = set()
+    for line in lines:
+        if line[0] == "-":
+            edges.add(line[1:])
     lacking = {line for line in lines if line[0] != "-"} | broken | ({*commits} - {*present})
     return dict.fromkeys([*present, *edges], True) | dict.fromkeys(lacking, False)
 
 
-def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> tuple[list[T], set[str]]:
+def readable(
+    tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]
+) -> tuple[list[T], set[str]]:
     """What `read` returns for these tips, and the tips at which it raises UnsupportedRepository.
 
     Raises UnsupportedRepository: it also does for no tips.
@@ -169,7 +252,8 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
         return read(tips), set()
     except UnsupportedRepository:
         if len(tips) < 2:
-            read(())  # raises where the fault is not the tip's
+            # raises where the fault is not the tip's
+            read(())
             return [], set(tips)
     half = len(tips) // 2
     first, broken = readable(tips[:half], read)
@@ -178,15 +262,28 @@ def readable(tips: Sequence[str], read: Callable[[Sequence[str]], list[T]]) -> t
 
 
 def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
-    """The contents of blobs up to `TEXT_LIMIT` bytes; longer, missing and damaged ones are left out."""
+    """The contents of blobs up to `TEXT_LIMIT` bytes.
+
+    Longer, missing and damaged ones are left out.
+    """
     ids = sorted({*blobs})
     # in a partial clone git stops at the first one that it may not fetch
-    rows = [row for row, _ in plumbing.objects(worktree, _here(worktree, ids), contents=False)]
-    small = [row[0].decode() for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
+    rows = []
+    for row, _ in plumbing.objects(worktree, _here(worktree, ids), contents=False):
+        rows.append(row)
+    small = [
+        row[0].decode()
+        for row in rows
+        if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT
+    ]
 
     def read(part: Sequence[str]) -> list[tuple[str, bytes]]:
         answers = plumbing.objects(worktree, part, contents=True)
-        return [(row[0].decode(), data) for row, data in answers if len(row) == 3]
+        results: list[tuple[str, bytes]] = []
+        for row, data in answers:
+            if len(row) == 3:
+                results.append((row[0].decode(), data))
+        return results
 
     return dict(readable(small, read)[0])
 
@@ -195,13 +292,20 @@ def _here(worktree: Worktree, ids: list[str]) -> list[str]:
     """The objects that are not missing."""
     if not is_partial(worktree):
         return ids
-    from dulwich.objects import ObjectID  # only partial clones lack any
+    # only partial clones lack any
+    from dulwich.objects import ObjectID
     from dulwich.repo import Repo
 
     with Repo(
-        os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=os.fspath(worktree.top)
+        os.fspath(worktree.top),
+        controldir=os.fspath(worktree.git_dir),
+        worktree=os.fspath(worktree.top),
     ) as repo:
-        return [name for name in ids if ObjectID(name.encode()) in repo.object_store]
+        results: list[str] = []
+        for name in ids:
+            if ObjectID(name.encode()) in repo.object_store:
+                results.append(name)
+        return results
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -210,20 +314,27 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     if done.code:
         what = done.err.rpartition("\n")[2] or f"git {arguments[0]} failed"
         hint = plumbing.missing_hint(worktree)
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read: {what}", hint=hint)
+        raise UnsupportedRepository(
+            f"the history of {worktree.top} cannot be read: {what}", hint=hint
+        )
     return done.out
 
 
 def person(raw: bytes) -> Person:
     """The person of `Name <email>`, as git objects have it; UNKNOWN for anything else."""
     match = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
-    return Person(match[1], match[2]) if match else UNKNOWN
+    if match:
+        return Person(match[1], match[2])
+    return UNKNOWN
 
 
 def _people_and_message(header: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
     """Author, committer and message. Raises ValueError with the reason why they prove nothing."""
     encodings = _ENCODING.findall(header[9] or b"")
-    encoding = encodings[0].decode("ascii", "replace") if encodings else "utf-8"
+    if encodings:
+        encoding = encodings[0].decode("ascii", "replace")
+    else:
+        encoding = "utf-8"
     if len(encodings) > 1 or not _ENCODINGS.fullmatch(encoding):
         raise ValueError("it is in an encoding that is not known")
     if int(header[5]) > _LAST_SECOND or int(header[8]) > _LAST_SECOND:
@@ -258,7 +369,17 @@ def _changes(
     if not pairs:
         return changes, mixed
     only = ("--", worktree.prefix) if worktree.prefix and not everywhere else ()
-    flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
+    flags = (
+        "diff-tree",
+        "--stdin",
+        "-r",
+        "-z",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--no-relative",
+        *only,
+    )
     out = _git(worktree, *flags, stdin="".join(f"{old} {new}\n" for old, new in pairs).encode())
     start, at = worktree.prefix.encode(), 0
     files: list[PathChange] = []
@@ -287,35 +408,50 @@ def _changes(
 
 
 def behind(commits: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
-    """A tip and its first parents among these commits, newest first, without merges: these propose nothing."""
+    """A tip and its first parents among these commits, newest first, without merges.
+
+    These propose nothing.
+    """
     commit = commits.get(tip)
     while commit is not None:
         if len(commit.parents) < 2:
             yield commit
-        commit = commits.get(commit.parents[0]) if commit.parents else None
+        if commit.parents:
+            commit = commits.get(commit.parents[0])
+        else:
+            commit = None
 
 
-_MOST: Final = 1 << 20  # Bytes of attributes that are looked through
+# Bytes of attributes that are looked through
+_MOST: Final = 1 << 20
 
 
-def texts(worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]) -> dict[str, bytes]:
+def texts(
+    worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]
+) -> dict[str, bytes]:
     """Contents by blob as a checkout at these paths (by blob, from the root) would show them, lines ended by LF.
 
     Where a filter fails it is what git keeps. Programs are started only where there may be a filter.
     """
     folders: dict[str, bool] = {}
-    candidates = {
-        blob: path
-        for blob, path in paths.items()
-        if blob in raw and (_mentioned(worktree, path, folders) or (is_markdown(path) and raw[blob][:3] != b"---"))
-    }
-    filtered = plumbing.attributes_of(worktree, candidates.values(), "filter") if candidates else {}
+    candidates = {}
+    for blob, path in paths.items():
+        if blob in raw and (
+            _mentioned(worktree, path, folders) or (is_markdown(path) and raw[blob][:3] != b"---")
+        ):
+            candidates[blob] = path
+    if candidates:
+        filtered = plumbing.attributes_of(worktree, candidates.values(), "filter")
+    else:
+        filtered = {}
     names = [blob for blob, path in candidates.items() if path in filtered]
 
     def smudged(blobs: Sequence[str]) -> list[tuple[str, bytes]]:
         return list(plumbing.smudged(worktree, {blob: paths[blob] for blob in blobs}).items())
 
-    return {**raw, **dict(readable(names, smudged)[0])} if names else dict(raw)
+    if names:
+        return {**raw, **dict(readable(names, smudged)[0])}
+    return dict(raw)
 
 
 def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
@@ -324,12 +460,21 @@ def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]
 
 
 def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
-    """Whether attributes that may hold for a path name a filter; `folders` caches what was read before."""
+    """Whether attributes that may hold for a path name a filter.
+
+    `folders` caches what was read before.
+    """
     folder = (worktree.prefix + path).rpartition("/")[0]
     if folder in folders:
         return folders[folder]
-    places = [os.path.expanduser("~/.config/git/attributes"), str(worktree.common_dir / "info" / "attributes")]
-    names = ["", *(folder[: n + 1] for n, sign in enumerate(folder + "/") if sign == "/")] if folder else [""]
+    places = [
+        os.path.expanduser("~/.config/git/attributes"),
+        str(worktree.common_dir / "info" / "attributes"),
+    ]
+    if folder:
+        names = ["", *(folder[: n + 1] for n, sign in enumerate(folder + "/") if sign == "/")]
+    else:
+        names = [""]
     places += [os.path.join(worktree.top, name.rstrip("/"), ".gitattributes") for name in names]
     for place in places:
         if place not in folders:
@@ -343,7 +488,10 @@ def _mentioned(worktree: Worktree, path: str, folders: dict[str, bool]) -> bool:
 
 
 class ChangingCommit(NamedTuple):
-    """A commit and the paths that it changed: its whole and short name, the day, the seconds since 1970."""
+    """A commit and the paths that it changed.
+
+    Its whole and short name, the day, the seconds since 1970.
+    """
 
     id: str
     name: str
@@ -362,19 +510,29 @@ def changing(worktree: Worktree, paths: Collection[str], most: int) -> list[Chan
     for word in words:
         if word:
             commits[-1].paths.append(word.removeprefix("\n"))
-        elif header := [*islice(words, 5)]:  # no path is empty, so what follows is a commit
+        elif header := [*islice(words, 5)]:
+            # no path is empty, so what follows is a commit
             name, short, author, day, seconds = header
             commits.append(ChangingCommit(name, short, author, day, int(seconds), []))
     return commits
 
 
 def renames(worktree: Worktree, commits: Collection[str]) -> dict[str, list[str]]:
-    """What each of these commits renamed: a letter, the old and the new path of each. By "": what the disk did."""
+    """What each of these commits renamed: a letter, the old and the new path of each.
+
+    By "": what the disk did.
+    """
     flags = ("-M", "--name-status", "-z", "--diff-filter=R")
-    renamed = {commit: list[str]() for commit in commits}
-    renamed[""] = plumbing.run(worktree, "diff", "--no-ext-diff", "--no-textconv", *flags, "HEAD").names
+    renamed = {}
+    for commit in commits:
+        renamed[commit] = list[str]()
+    renamed[""] = plumbing.run(
+        worktree, "diff", "--no-ext-diff", "--no-textconv", *flags, "HEAD"
+    ).names
     names, at = "".join(f"{commit}\n" for commit in commits if commit), ""
-    for word in plumbing.run(worktree, "diff-tree", "--stdin", "-r", "--root", *flags, stdin=names.encode()).names:
+    for word in plumbing.run(
+        worktree, "diff-tree", "--stdin", "-r", "--root", *flags, stdin=names.encode()
+    ).names:
         if word in renamed:
             at = word
         else:
@@ -383,7 +541,10 @@ def renames(worktree: Worktree, commits: Collection[str]) -> dict[str, list[str]
 
 
 def renamed_to(path: str, parts: Sequence[str]) -> str | None:
-    """What a file, or all of a folder, is called by `parts`: a letter, the old and the new path of each rename."""
+    """What a file, or all of a folder, is called by `parts`.
+
+    A letter, the old and the new path of each rename.
+    """
     new, folder = Counter[str](), path.rstrip("/") + "/"
     for _, old, newer in zip(parts[::3], parts[1::3], parts[2::3], strict=False):
         if old == path.rstrip("/"):

@@ -1,4 +1,7 @@
-"""SQLite databases of other programs, read within bounds: their tables only, nothing that they define is run."""
+"""SQLite databases of other programs, read within bounds.
+
+Their tables only, nothing that they define is run.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STEPS, PATIENCE = 1_000_000, 2_000
-"""A connection is cut off after so many times so many steps of SQLite's machine; full table scans take far fewer."""
+"""A connection is cut off after so many times so many steps of SQLite's machine.
 
-_SETTINGS = ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "temp_store = MEMORY")
-_ORDINARY = 0  # what `table_xinfo` says of a column that is neither hidden nor computed
+Full table scans take far fewer.
+"""
+
+_SETTINGS = (
+    "trusted_schema = OFF",
+    "query_only = ON",
+    "cell_size_check = ON",
+    "temp_store = MEMORY",
+)
+# what `table_xinfo` says of a column that is neither hidden nor computed
+_ORDINARY = 0
 
 
 @contextmanager
 def foreign(file: Path) -> Iterator[sqlite3.Connection]:
-    """A database that is only read. A query raises sqlite3.Error: the file is none, or it asks for too much work."""
+    """A database that is only read.
+
+    A query raises sqlite3.Error: the file is none, or it asks for too much work.
+    """
     left = [PATIENCE]
 
     def is_over() -> bool:
@@ -38,17 +53,27 @@ def foreign(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 def tables(db: sqlite3.Connection) -> dict[str, tuple[str, dict[str, str]]]:
-    """The tables by their name in small letters: their quoted name, and that of each column that is stored.
+    """The tables by their name in small letters.
+
+    Their quoted name, and that of each column that is stored.
 
     A view, a virtual table and a computed column can be without end; they are left out.
     """
     plain = dict[str, tuple[str, dict[str, str]]]()
-    for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+    for name, sql in db.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+    ).fetchall():
         if str(sql).upper().lstrip().startswith("CREATE VIRTUAL"):
             continue
         rows = db.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()
-        stored = [column for column, hidden in rows if hidden == _ORDINARY]
-        plain[str(name).lower()] = _quoted(name), {column.lower(): _quoted(column) for column in stored}
+        stored = []
+        for column, hidden in rows:
+            if hidden == _ORDINARY:
+                stored.append(column)
+        plain[str(name).lower()] = (
+            _quoted(name),
+            {column.lower(): _quoted(column) for column in stored},
+        )
     return plain
 
 

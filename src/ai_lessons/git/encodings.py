@@ -16,7 +16,10 @@ ATTRIBUTE: Final = "working-tree-encoding"
 
 
 class WrittenEncodings:
-    """The encodings of the tracked files of a worktree. Git is asked once for all of them, until its index changes."""
+    """The encodings of the tracked files of a worktree.
+
+    Git is asked once for all of them, until its index changes.
+    """
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
@@ -34,4 +37,7 @@ class WrittenEncodings:
     def _ask(self) -> dict[str, str]:
         tracked = plumbing.run(self._worktree, "ls-files", "-z", cwd=self._worktree.root).names
         attributes = plumbing.attributes_of(self._worktree, tracked, ATTRIBUTE)
-        return {path: stated[ATTRIBUTE] for path, stated in attributes.items()}
+        by_key: dict[str, str] = {}
+        for path, stated in attributes.items():
+            by_key[path] = stated[ATTRIBUTE]
+        return by_key

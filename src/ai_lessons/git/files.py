@@ -1,4 +1,7 @@
-"""Files below one folder, and files outside the repository: read and written without following a link."""
+"""Files below one folder, and files outside the repository.
+
+Read and written without following a link.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def held_back() -> Iterator[None]:
         yield
         return
     signals: list[tuple[int, FrameType | None]] = []
-    # a handler, not a blocked signal: a thread of some library would take a blocked one, and Python raise it here
+    # a handler, not a blocked signal: a thread of some library would take a blocked one, and Python
+    # raise it here
     signal.signal(signal.SIGINT, lambda number, frame: signals.append((number, frame)))
     try:
         yield
@@ -54,7 +58,8 @@ def held_back() -> Iterator[None]:
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ_LIMIT = 8 * 1024 * 1024
-TEMPORARY = ".ai-lessons-tmp-"  # Prefix of a file that is not in its place yet; hidden, so that no walk sees it
+# Prefix of a file that is not in its place yet; hidden, so that no walk sees it
+TEMPORARY = ".ai-lessons-tmp-"
 
 _HINTS = {
     errno.ENOSPC: "free some space, then repeat the command",
@@ -64,19 +69,21 @@ _HINTS = {
     errno.EPERM: "check who owns the file and its folder, and their permissions",
     errno.EMFILE: "too many files are open: raise the limit with `ulimit -n`",
 }
-_NO_LOCKS = (
-    "the file system cannot lock files: turn locks on where it is mounted, or put the repository on a local disk"
-)
+_NO_LOCKS = "the file system cannot lock files: turn locks on where it is mounted, or put the repository on a local disk"
 _HINTS |= dict.fromkeys((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP), _NO_LOCKS)
 
 
 class OpenFolders:
-    """Folders below a root, opened without following a link; the last stays open. A context manager, for one thread."""
+    """Folders below a root, opened without following a link; the last stays open.
+
+    A context manager, for one thread.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._names: list[str] = []
-        self._open: list[int] = []  # the root, then one for each name
+        # the root, then one for each name
+        self._open: list[int] = []
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +98,10 @@ class OpenFolders:
         self._names.clear()
 
     def to(self, folders: list[str], made: list[list[str]] | None = None) -> int:
-        """The descriptor of a folder, good until the next question. Raises OSError: ELOOP if a link is in the way."""
+        """The descriptor of a folder, good until the next question.
+
+        Raises OSError: ELOOP if a link is in the way.
+        """
         if not self._open:
             self._open.append(os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         shared = 0
@@ -107,14 +117,18 @@ class OpenFolders:
 
 
 def _step(fd: int, part: str, folders: list[str], depth: int, made: list[list[str]] | None) -> int:
-    """Open `part`, which is `folders[depth]`; made if missing, given `made`. Raises OSError (ELOOP for a link)."""
+    """Open `part`, which is `folders[depth]`; made if missing, given `made`.
+
+    Raises OSError (ELOOP for a link).
+    """
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
     except FileNotFoundError:
         if made is None:
             raise
     except NotADirectoryError:
-        # the same error for a link and a file; which of the two decides between a refusal and a conflict
+        # the same error for a link and a file; which of the two decides between a refusal and a
+        # conflict
         if stat.S_ISLNK(os.stat(part, dir_fd=fd, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, "symbolic link", "/".join(folders[: depth + 1])) from None
         raise
@@ -125,7 +139,10 @@ def _step(fd: int, part: str, folders: list[str], depth: int, made: list[list[st
 
 
 def inside(path: str) -> list[str]:
-    """The parts of a path that stays inside and out of git's folder. Raises Refused for any other."""
+    """The parts of a path that stays inside and out of git's folder.
+
+    Raises Refused for any other.
+    """
     parts = path.split("/")
     if any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts) or "\0" in path:
         raise Refused(f"{path!r} does not name a file inside the repository")
@@ -133,7 +150,10 @@ def inside(path: str) -> list[str]:
 
 
 def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os.stat_result]:
-    """A plain file's bytes and its stat as of then. Raises NotFound, Refused, InvalidEntry (size), StorageFailed."""
+    """A plain file's bytes and its stat as of then.
+
+    Raises NotFound, Refused, InvalidEntry (size), StorageFailed.
+    """
     *folders, name = inside(path)
     try:
         # a named pipe would block a plain open for ever
@@ -157,7 +177,10 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
 
 
 def status_of(root: Path, path: str) -> os.stat_result | None:
-    """The file's own stat (links not followed), None where there is nothing. Raises Refused: a link is on the way."""
+    """The file's own stat (links not followed), None where there is nothing.
+
+    Raises Refused: a link is on the way.
+    """
     with OpenFolders(root) as folders:
         return status_in(folders, path)
 
@@ -172,7 +195,9 @@ def status_in(folders: OpenFolders, path: str) -> os.stat_result | None:
         return None
 
 
-def write_file(root: Path, path: str, data: bytes, *, executable: bool | None = None, durable: bool = True) -> None:
+def write_file(
+    root: Path, path: str, data: bytes, *, executable: bool | None = None, durable: bool = True
+) -> None:
     """Put one file in its place in one step; see `Staging` for what is raised."""
     with Staging(root, durable=durable) as staging:
         staging.add(path, data, executable=executable)
@@ -181,7 +206,10 @@ def write_file(root: Path, path: str, data: bytes, *, executable: bool | None = 
 
 
 def remove_file(root: Path, path: str) -> bool:
-    """Unlink a file and the folders that this leaves empty, as git does. False if it was not there."""
+    """Unlink a file and the folders that this leaves empty, as git does.
+
+    False if it was not there.
+    """
     *folders, name = inside(path)
     try:
         with translated(path), OpenFolders(root) as way:
@@ -193,7 +221,10 @@ def remove_file(root: Path, path: str) -> bool:
 
 
 def prune(root: Path, folders: list[str]) -> None:
-    """Remove a folder below the root and its parents as long as they are empty; leaves everything else alone."""
+    """Remove a folder below the root and its parents as long as they are empty.
+
+    Leaves everything else alone.
+    """
     for depth in range(len(folders), 0, -1):
         try:
             with OpenFolders(root) as way:
@@ -203,7 +234,10 @@ def prune(root: Path, folders: list[str]) -> None:
 
 
 def sweep(root: Path, path: str) -> None:
-    """Remove what a process that died left beside `path` under a temporary name. Only while no process is staging."""
+    """Remove what a process that died left beside `path` under a temporary name.
+
+    Only while no process is staging.
+    """
     with suppress(OSError), OpenFolders(root) as way:
         folder = way.to(inside(path)[:-1])
         for name in os.listdir(folder):
@@ -212,10 +246,12 @@ def sweep(root: Path, path: str) -> None:
 
 
 class Staging:
-    """Writes several files: `add` writes each beside its place, `publish` renames all into place. For one thread.
+    """Writes several files: `add` writes each beside its place, `publish` renames all into place.
 
-    A failure before `publish`, such as a full disk, leaves the repository as it was. If a rename fails, the files
-    before it stay.
+    For one thread.
+
+    A failure before `publish`, such as a full disk, leaves the repository as it was. If a rename
+    fails, the files before it stay.
     """
 
     def __init__(self, root: Path, *, durable: bool = True) -> None:
@@ -223,7 +259,8 @@ class Staging:
         self._root, self._durable = root, durable
         self._folders = OpenFolders(root)
         self._unsettled: list[int] = []
-        self._waiting: list[tuple[str, list[str], str, str]] = []  # path, folders, temporary name, name
+        # path, folders, temporary name, name
+        self._waiting: list[tuple[str, list[str], str, str]] = []
         self._made: list[list[str]] = []
         self.begun = False
         """Whether `publish` has begun, so that files may be in their place."""
@@ -238,12 +275,16 @@ class Staging:
         self._folders.close()
 
     def add(self, path: str, data: bytes, *, executable: bool | None = None) -> None:
-        """Write `data` beside its place; `executable` None keeps the bit. Raises Refused, Conflict, StorageFailed."""
+        """Write `data` beside its place; `executable` None keeps the bit.
+
+        Raises Refused, Conflict, StorageFailed.
+        """
         *folders, name = inside(path)
         with translated(path, writing=True):
             folder = self._folders.to(folders, self._made)
             mode = _mode(path, name, folder, executable)
-            temporary = f"{TEMPORARY}{os.urandom(8).hex()}.tmp"  # ignored, so that `git stash -u` leaves it alone
+            # ignored, so that `git stash -u` leaves it alone
+            temporary = f"{TEMPORARY}{os.urandom(8).hex()}.tmp"
             self._waiting.append((path, folders, temporary, name))
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(temporary, flags, 0o777 if executable else 0o666, dir_fd=folder)
@@ -252,13 +293,17 @@ class Staging:
                 os.fchmod(fd, mode)
             write_all(fd, data)
             if not self._durable or mode is not None:
-                # what replaces another file is on the disk before the rename, or a power cut could leave neither
+                # what replaces another file is on the disk before the rename, or a power cut could
+                # leave neither
                 if self._durable:
                     os.fsync(fd)
                 os.close(self._unsettled.pop())
 
     def publish(self) -> None:
-        """Rename every file into its place, each whole for readers; Ctrl-C waits until all are there."""
+        """Rename every file into its place, each whole for readers.
+
+        Ctrl-C waits until all are there.
+        """
         with held_back():
             self.begun = True
             while self._waiting:
@@ -272,7 +317,10 @@ class Staging:
             self._made.clear()
 
     def settle(self) -> None:
-        """Bring what was published to the disk. Needs no lock: other processes may use the files meanwhile."""
+        """Bring what was published to the disk.
+
+        Needs no lock: other processes may use the files meanwhile.
+        """
         while self._unsettled:
             fd = self._unsettled.pop(0)
             try:
@@ -282,7 +330,10 @@ class Staging:
                 os.close(fd)
 
     def begin_anew(self) -> None:
-        """After a `NotFound`, because another program removed a folder or a temporary file: add all once more."""
+        """After a `NotFound`, because another program removed a folder or a temporary file.
+
+        Add all once more.
+        """
         self.abandon()
         self._folders.close()
 
@@ -298,7 +349,10 @@ class Staging:
 
 
 def _mode(path: str, name: str, folder: int, executable: bool | None) -> int | None:
-    """The permission bits for a file that replaces another; None for a new one, which takes the umask's."""
+    """The permission bits for a file that replaces another.
+
+    None for a new one, which takes the umask's.
+    """
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -310,14 +364,21 @@ def _mode(path: str, name: str, folder: int, executable: bool | None) -> int | N
     bits = stat.S_IMODE(mode)
     if executable is None:
         return bits
-    return bits | (bits & 0o444) >> 2 if executable else bits & ~0o111
+    if executable:
+        return bits | (bits & 0o444) >> 2
+    return bits & ~0o111
 
 
 def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
     """Add whole lines to a file, one process at a time; `private`: only the user may read it."""
-    fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600 if private else 0o666)
+    fd = os.open(
+        file,
+        os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW,
+        0o600 if private else 0o666,
+    )
     try:
-        # appends do not mix anyhow; but whether the last line is whole can only be seen while no process writes
+        # appends do not mix anyhow; but whether the last line is whole can only be seen while no
+        # process writes
         fcntl.flock(fd, fcntl.LOCK_EX)
         if private:
             os.fchmod(fd, 0o600)
@@ -329,7 +390,10 @@ def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
 
 
 def write_new(place: Path, data: bytes, *, durable: bool, mode: int = 0o666) -> None:
-    """Write a file that is not there yet, by a path of our own; whole or not at all. Raises OSError."""
+    """Write a file that is not there yet, by a path of our own; whole or not at all.
+
+    Raises OSError.
+    """
     fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         write_all(fd, data)
@@ -342,9 +406,15 @@ def write_new(place: Path, data: bytes, *, durable: bool, mode: int = 0o666) -> 
         os.close(fd)
 
 
-def replace_file(file: Path, data: bytes, mode: int | None = None, *, durable: bool = False) -> None:
-    """Write a file by a path of our own, whole or not at all, with this mode, or the one it had. Raises OSError."""
-    mode = file.stat().st_mode & 0o777 if mode is None and file.exists() else mode
+def replace_file(
+    file: Path, data: bytes, mode: int | None = None, *, durable: bool = False
+) -> None:
+    """Write a file by a path of our own, whole or not at all, with this mode, or the one it had.
+
+    Raises OSError.
+    """
+    if mode is None and file.exists():
+        mode = file.stat().st_mode & 0o777
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}.tmp")
     try:
@@ -371,7 +441,10 @@ def write_json(file: Path, value: object, *, durable: bool = False) -> None:
 
 
 def can_hold_index(folder: Path) -> bool:
-    """Whether files can be made, linked (so LanceDB commits; not on exFAT, SMB, FUSE) and locked there, given space."""
+    """Whether files can be made, linked (so LanceDB commits.
+
+    Not on exFAT, SMB, FUSE) and locked there, given space.
+    """
     probe, link = (folder / f"{TEMPORARY}{os.urandom(8).hex()}.tmp" for _ in range(2))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -430,13 +503,18 @@ class Outside(NamedTuple):
 
 
 def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outside]:
-    """Every regular file that the patterns name, hidden and installed ones left out. Raises NotFound, UsageError."""
+    """Every regular file that the patterns name, hidden and installed ones left out.
+
+    Raises NotFound, UsageError.
+    """
     files: dict[Path, Outside] = {}
     for pattern in patterns:
         for path in named(pattern, cwd):
             if path.is_dir():
                 if not recursive:
-                    raise UsageError(f"{pattern} is a folder", hint="add --recursive to take every file in it")
+                    raise UsageError(
+                        f"{pattern} is a folder", hint="add --recursive to take every file in it"
+                    )
                 for file in _below(path):
                     files.setdefault(file, Outside(file, file.relative_to(path).as_posix()))
             else:
@@ -445,7 +523,10 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
 
 
 def named(pattern: str, cwd: Path) -> list[Path]:
-    """What a path or a glob names, in order; no links that lead out of a glob's folder. Raises NotFound, Refused."""
+    """What a path or a glob names, in order; no links that lead out of a glob's folder.
+
+    Raises NotFound, Refused.
+    """
     from glob import has_magic
 
     path = expanded(pattern)
@@ -457,21 +538,27 @@ def named(pattern: str, cwd: Path) -> list[Path]:
         folder = typed(Path(*path.parts[:first]), cwd)
         paths.update(Path(os.path.abspath(match)) for match in matches(folder, path.parts[first:]))
     if not paths:
-        raise NotFound("file", pattern, hint="give a file, a folder with --recursive, or a quoted glob")
+        raise NotFound(
+            "file", pattern, hint="give a file, a folder with --recursive, or a quoted glob"
+        )
     return sorted(paths)
 
 
 def typed(path: Path, cwd: Path) -> Path:
     """The absolute form, without `..`, of a path that a user typed.
 
-    Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies below that in none.
+    Raises Refused: links lead from it out of its code repository, or out of `cwd` where it lies
+    below that in none.
     """
     path = Path(os.path.abspath(cwd / path))
-    # a folder that was cloned or unpacked may hold any link, and the path that is typed does not show where it leads
+    # a folder that was cloned or unpacked may hold any link, and the path that is typed does not
+    # show where it leads
     top = top_of(path.parent) or (cwd if path.is_relative_to(cwd) else None)
     if top is not None and not leads_into(path, top):
         hint = "name the place that it leads to, if you mean that"
-        raise Refused(f"{path} leads out of {top} by a link, to {os.path.realpath(path)}", hint=hint)
+        raise Refused(
+            f"{path} leads out of {top} by a link, to {os.path.realpath(path)}", hint=hint
+        )
     return path
 
 
@@ -481,12 +568,22 @@ def leads_into(path: Path | str, folder: Path) -> bool:
 
 
 def kept(file: Path) -> Path:
-    """Where a file of the user's own home is kept: what a link in its place leads to (dotfiles), else the file."""
-    return Path(os.path.realpath(file)) if file.is_symlink() else file
+    """Where a file of the user's own home is kept.
+
+    What a link in its place leads to (dotfiles), else the file.
+    """
+    if file.is_symlink():
+        return Path(os.path.realpath(file))
+    return file
 
 
-def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Path | None = None) -> Iterator[Path]:
-    """What the parts of a glob match below a folder, but for links that lead out of it (of `top`); `**` enters none."""
+def matches(
+    folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Path | None = None
+) -> Iterator[Path]:
+    """What the parts of a glob match below a folder, but for links that lead out of it (of `top`).
+
+    `**` enters none.
+    """
     from glob import has_magic
 
     top = top or folder
@@ -501,7 +598,8 @@ def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Pa
     if has_magic(part):
         try:
             names = [name for name in sorted(os.listdir(folder)) if deep or fnmatchcase(name, part)]
-        except OSError:  # no folder, or a closed one: nothing in it matches, as in a shell
+        except OSError:
+            # no folder, or a closed one: nothing in it matches, as in a shell
             return
     for name in names:
         path = folder / name
@@ -520,7 +618,9 @@ def matches(folder: Path, parts: Sequence[str], *, hidden: bool = False, top: Pa
 def _below(folder: Path) -> Iterator[Path]:
     with translated(str(folder)):
         for place, folders, names in os.walk(folder, onerror=_raise):
-            folders[:] = sorted(name for name in folders if name[0] != "." and name not in _NEVER_ENTERED)
+            folders[:] = sorted(
+                name for name in folders if name[0] != "." and name not in _NEVER_ENTERED
+            )
             for name in sorted(names):
                 path = Path(place, name)
                 if not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
@@ -532,7 +632,10 @@ def _raise(error: OSError) -> None:
 
 
 def expanded(text: str) -> Path:
-    """The path of a text, with its `~` as the home of that user; as it is where there is no such user."""
+    """The path of a text, with its `~` as the home of that user.
+
+    As it is where there is no such user.
+    """
     return Path(os.path.expanduser(text))
 
 
@@ -540,15 +643,27 @@ def expanded(text: str) -> Path:
 def opened(path: Path, within: Path | None = None, *, pipes: bool = False) -> Iterator[BinaryIO]:
     """A regular file (or a pipe, given `pipes`), open to be read.
 
-    Raises InvalidEntry: it is none. Refused: links lead out of the folder `within`. NotFound, StorageFailed.
+    Raises InvalidEntry: it is none. Refused: links lead out of the folder `within`. NotFound,
+    StorageFailed.
     """
     if "\0" in str(path):
-        raise NotFound("file", str(path), hint="was it moved? ai-lessons admin review --stale names what is gone")
+        raise NotFound(
+            "file",
+            str(path),
+            hint="was it moved? ai-lessons admin review --stale names what is gone",
+        )
     if within is not None and not leads_into(path, within):
-        raise Refused(f"{path} leads out of {within} by a link", hint="name the file that it leads to")
-    real = path if within is None else Path(os.path.realpath(path))
+        raise Refused(
+            f"{path} leads out of {within} by a link", hint="name the file that it leads to"
+        )
+    if within is None:
+        real = path
+    else:
+        real = Path(os.path.realpath(path))
     # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if within else 0)
+    flags = (
+        os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if within else 0)
+    )
 
     def regular(name: str, _flags: int) -> int:
         fd = os.open(name, flags)
@@ -563,8 +678,13 @@ def opened(path: Path, within: Path | None = None, *, pipes: bool = False) -> It
         yield file
 
 
-def read(path: Path, limit: int = READ_LIMIT, *, within: Path | None = None, pipes: bool = False) -> tuple[bytes, bool]:
-    """The bytes of a file, and if its owner may execute it. Raises as `opened`; InvalidEntry: it is over the limit."""
+def read(
+    path: Path, limit: int = READ_LIMIT, *, within: Path | None = None, pipes: bool = False
+) -> tuple[bytes, bool]:
+    """The bytes of a file, and if its owner may execute it.
+
+    Raises as `opened`; InvalidEntry: it is over the limit.
+    """
     with opened(path, within, pipes=pipes) as file:
         data = bytearray()
         while len(data) <= limit and (part := file.read(min(limit + 1 - len(data), 1 << 20))):
@@ -575,7 +695,9 @@ def read(path: Path, limit: int = READ_LIMIT, *, within: Path | None = None, pip
 
 
 def write(file: Path, data: bytes) -> None:
-    """Put a file in its place, whole or not at all, with the mode that it had; its folders are made.
+    """Put a file in its place, whole or not at all, with the mode that it had.
+
+    Its folders are made.
 
     Raises Refused: a link is in its place. Conflict: something that is no file. StorageFailed.
     """
@@ -599,14 +721,19 @@ _MODULE = expression(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
 def in_project(path: str, cwd: Path) -> str:
-    """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
+    """A file of the caller's as its own project sees it.
+
+    From the folder that holds `.git`, else from `cwd`.
+    """
     whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
     root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)
     return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
 
 
 def names_in_project(path: str, cwd: Path) -> tuple[str, ...]:
-    """A file of the caller's as its project sees it: as it is called, and, through links, as it lies in the project.
+    """A file of the caller's as its project sees it.
+
+    As it is called, and, through links, as it lies in the project.
 
     A rule may be about a link, or about the file that it leads to.
     """
@@ -619,23 +746,37 @@ def names_in_project(path: str, cwd: Path) -> tuple[str, ...]:
 
 
 def names_of(folder: Path) -> list[str]:
-    """Names of the project of a folder: of git's remote `origin`, its package, its folder, in this order."""
+    """Names of the project of a folder.
+
+    Of git's remote `origin`, its package, its folder, in this order.
+    """
     top = top_of(folder)
     if top is None:
         return []
     addresses = _REMOTE.findall(beginning(top / ".git" / "config"))
-    remotes = [re.split("[/:]", address.rstrip("/").removesuffix(".git"))[-1] for address in addresses]
+    remotes = []
+    for address in addresses:
+        remotes.append(re.split("[/:]", address.rstrip("/").removesuffix(".git"))[-1])
     modules = _MODULE.findall(beginning(top / "go.mod", top))
     return list(dict.fromkeys([*remotes, *_packages(top), *modules, name_of(folder)]))
 
 
 def _packages(top: Path) -> Iterator[str]:
-    for file, parse in (("pyproject.toml", toml), ("package.json", json.loads), ("Cargo.toml", toml)):
+    for file, parse in (
+        ("pyproject.toml", toml),
+        ("package.json", json.loads),
+        ("Cargo.toml", toml),
+    ):
         try:
             manifest = parse(beginning(top / file, top))
-        except (ValueError, RecursionError):  # no such file, or a damaged one
+        except (ValueError, RecursionError):
+            # no such file, or a damaged one
             continue
-        tables = (manifest, manifest.get("project"), manifest.get("package")) if isinstance(manifest, dict) else ()
+        tables = (
+            (manifest, manifest.get("project"), manifest.get("package"))
+            if isinstance(manifest, dict)
+            else ()
+        )
         for part in tables:
             if isinstance(part, dict) and isinstance(name := part.get("name"), str):
                 yield name.rpartition("/")[2]
@@ -645,22 +786,31 @@ def beginning(file: Path, within: Path | None = None, limit: int = 1 << 20) -> s
     """The text of a small file; empty where there is none that can be read."""
     try:
         return read(file, limit, within=within)[0].decode("utf-8", "replace")
-    except AiLessonsError:  # mostly, because it is not there
+    except AiLessonsError:
+        # mostly, because it is not there
         return ""
 
 
 def name_of(folder: Path) -> str:
-    """The name of the top folder; of a linked worktree that of the repository it belongs to. Empty outside of any."""
+    """The name of the top folder; of a linked worktree that of the repository it belongs to.
+
+    Empty outside of any.
+    """
     top = top_of(folder)
     if top is None:
         return ""
-    match = _WORKTREE.match(beginning(top / ".git"))  # usually a folder: the repository itself
-    return Path(match[1]).name if match else top.name
+    # usually a folder: the repository itself
+    match = _WORKTREE.match(beginning(top / ".git"))
+    if match:
+        return Path(match[1]).name
+    return top.name
 
 
 def same_name(first: str, second: str) -> bool:
     """Whether two names of a project differ only in capitals and in what joins their words."""
-    first, second = (re.sub(r"(?:[^\w+#]|_)+", "-", name.lower()).strip("-") for name in (first, second))
+    first, second = (
+        re.sub(r"(?:[^\w+#]|_)+", "-", name.lower()).strip("-") for name in (first, second)
+    )
     return first == second != ""
 
 
@@ -674,7 +824,8 @@ def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.sta
         for file in matches(folder, pattern.split("/"), hidden=True):
             try:
                 status = os.stat(file)
-            except OSError:  # gone since the glob
+            except OSError:
+                # gone since the glob
                 continue
             if stat.S_ISREG(status.st_mode):
                 files[file] = status

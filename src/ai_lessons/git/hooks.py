@@ -29,13 +29,22 @@ def marks(name: str, comment: str = "<!-- {} -->") -> Marks:
     """The lines around the part of that name."""
     begin, end = comment.format(f">>> {name} >>>"), comment.format(f"<<< {name} <<<")
     # earlier versions wrote more on the first line
-    start = re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>") + r"[^\r\n]*"
-    # what stands below a first line without a last one is the user's, and no part of ours that follows
+    start = (
+        re.escape(comment).replace(r"\{\}", rf">>> {re.escape(name)}(?:, new file)? >>>")
+        + r"[^\r\n]*"
+    )
+    # what stands below a first line without a last one is the user's, and no part of ours that
+    # follows
     parts = (
         rf"(?:\A|{feed}){start}{feed}(?:(?!(?<=\n){start}).)*?{re.escape(end)}(?:{feed}|\Z)"
         for feed in (r"\r\n", r"\n")
     )
-    return Marks(begin, end, re.compile(f"(?m)^{start}".encode()), re.compile("|".join(parts).encode(), re.DOTALL))
+    return Marks(
+        begin,
+        end,
+        re.compile(f"(?m)^{start}".encode()),
+        re.compile("|".join(parts).encode(), re.DOTALL),
+    )
 
 
 OURS = marks("ai-lessons")
@@ -49,24 +58,40 @@ class PartPlan(NamedTuple):
     data: bytes | None
 
 
-def plan(content: bytes | None, job: str, text: str, ours: Marks = OURS, *, at: int | None = None) -> PartPlan:
-    """What becomes of a file with this content (None: no file) when our part goes in or out. Touches nothing.
+def plan(
+    content: bytes | None, job: str, text: str, ours: Marks = OURS, *, at: int | None = None
+) -> PartPlan:
+    """What becomes of a file with this content (None: no file) when our part goes in or out.
+
+    Touches nothing.
 
     A `status` changes nothing. A new part goes to the end, or behind so many bytes (`at`).
     """
-    part, match = f"{ours.begin}\n{text.strip()}\n{ours.end}\n".encode(), ours.part.search(content or b"")
+    part, match = (
+        f"{ours.begin}\n{text.strip()}\n{ours.end}\n".encode(),
+        ours.part.search(content or b""),
+    )
     if content is None or match is None:
         if job != "install":
             return PartPlan("not there", content)
         before, after = ((content or b"")[:at], (content or b"")[at:] if at is not None else b"")
-        return PartPlan("written" if content is None else "added", (before + b"\n" if before else b"") + part + after)
+        return PartPlan(
+            "written" if content is None else "added",
+            (before + b"\n" if before else b"") + part + after,
+        )
     if job == "uninstall":
         kept = ours.part.sub(b"", content)
         return PartPlan("taken out" if kept else "removed", kept or None)
-    feed = b"\n" if match[0].startswith((b"\r", b"\n")) else b""
+    if match[0].startswith((b"\r", b"\n")):
+        feed = b"\n"
+    else:
+        feed = b""
     new = content[: match.start()] + feed + part + ours.part.sub(b"", content[match.end() :])
     if job == "status":
-        return PartPlan("there" if new == content else "there, but not the one of this version: install again", content)
+        return PartPlan(
+            "there" if new == content else "there, but not the one of this version: install again",
+            content,
+        )
     return PartPlan("already there" if new == content else "brought up to date", new)
 
 
@@ -76,20 +101,31 @@ def holds_ours(content: bytes) -> bool:
 
 
 def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
-    """The files that agents read, AGENTS.md if there is none; `every`: also links and those that import AGENTS.md."""
+    """The files that agents read, AGENTS.md if there is none.
+
+    `every`: also links and those that import AGENTS.md.
+    """
     agents, claude = (top / name for name in NAMES)
-    present = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
+    present = []
+    for file in (agents, claude):
+        if file.exists() and (every or not file.is_symlink()):
+            present.append(file)
     if not every and len(present) > 1 and _IMPORTS_AGENTS.search(files.read(claude)[0]):
         present.remove(claude)
     return tuple(present) or (agents,)
 
 
 def change_marked_part(file: Path, job: str, text: str, ours: Marks = OURS) -> str:
-    """Install, uninstall or check (`status`) our part in a file; what was done, in words. Raises StorageFailed."""
+    """Install, uninstall or check (`status`) our part in a file; what was done, in words.
+
+    Raises StorageFailed.
+    """
     with translated(str(file), writing=True):
         if file.is_symlink():
             return "left alone, it is a link: name the file that it leads to"
-        content = files.read(file)[0] if file.exists() else None
+        content = None
+        if file.exists():
+            content = files.read(file)[0]
         says, new = plan(content, job, text, ours)
         if len(ours.first.findall(new or b"")) > (new or b"").count(ours.end.encode()):
             says += f"; a line {ours.begin} without its last line {ours.end} is left as it is, with what follows"
@@ -103,13 +139,19 @@ def change_marked_part(file: Path, job: str, text: str, ours: Marks = OURS) -> s
 HOOK_NAMES = ("pre-commit", "post-merge", "post-checkout")
 SERVER_NAMES = ("pre-receive",)
 _MARKS = marks("ai-lessons", "# {}")
-_NEW = b"#!/bin/sh\n"  # A hook of our own begins so
-_SHELL = expression(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n")
+# A hook of our own begins so
+_NEW = b"#!/bin/sh\n"
+_SHELL = expression(
+    rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:[ \t][^\n]*)?\n"
+)
 _ADVICE = "have it run: ai-lessons --repo . admin validate"
 _DRIVER = "merge.ai-lessons.driver"
-_PROGRAM = "ai-lessons.program"  # where hooks and driver find us, if git runs with another search path than ours
+# where hooks and driver find us, if git runs with another search path than ours
+_PROGRAM = "ai-lessons.program"
 # where we are not installed, or know no merge either, it is done as git does it
-_OLDER_MERGES = "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+_OLDER_MERGES = (
+    "ai-lessons admin merge-file %O %A %B %P || git merge-file -L ours -L base -L theirs %A %O %B"
+)
 _MERGES = f'"$(git config --get --type=path {_PROGRAM} || echo ai-lessons)"{_OLDER_MERGES.removeprefix("ai-lessons")}'
 _SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-push"
 
@@ -122,23 +164,33 @@ def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
     worktree = locate(root)
     if not worktree.prefix:
         _note_program(worktree, job)
-        return (*_each(worktree, HOOK_NAMES, _ADVICE, scripts, job), f"merge driver: {_merging(worktree, job)}")
+        return (
+            *_each(worktree, HOOK_NAMES, _ADVICE, scripts, job),
+            f"merge driver: {_merging(worktree, job)}",
+        )
     why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
     run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
     return (f"{why}; {run}",)
 
 
 def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
-    """The same for the hook by which a hub (its git folder) enforces the policy; ours comes first: it reads stdin."""
+    """The same for the hook by which a hub (its git folder) enforces the policy.
+
+    Ours comes first: it reads stdin.
+    """
     return _each(as_hub(git_dir), SERVER_NAMES, _SERVER_ADVICE, scripts, job)
 
 
 def _note_program(worktree: Worktree, job: str) -> None:
-    """Note the path of our program in git's settings, unless the user named one that exists; or remove it."""
+    """Note the path of our program in git's settings, unless the user named one that exists.
+
+    Or remove it.
+    """
     try:
         ours = processes.program_path("ai-lessons")
     except NotFound:
-        return  # run from its sources: the search path is all there is
+        # run from its sources: the search path is all there is
+        return
     current = plumbing.setting(worktree, _PROGRAM, kind="path")
     if job == "install" and not (current and os.access(current, os.X_OK)):
         _configure(worktree, _PROGRAM, ours)
@@ -165,15 +217,28 @@ def _merging(worktree: Worktree, job: str) -> str:
     if job == "uninstall" and current:
         _configure(worktree, "--unset", _DRIVER)
         return "removed"
-    return "installed" if current else "not installed"
+    if current:
+        return "installed"
+    return "not installed"
 
 
-def _each(repository: Worktree, names: tuple[str, ...], advice: str, scripts: Path, job: str) -> tuple[str, ...]:
+def _each(
+    repository: Worktree, names: tuple[str, ...], advice: str, scripts: Path, job: str
+) -> tuple[str, ...]:
     """The hooks inside git's own folder, if git runs those; relative settings begin at the top."""
-    path, folder = plumbing.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
-    if path is not None and Path(os.path.abspath(repository.top / path)).resolve() != folder.resolve():
+    path, folder = (
+        plumbing.setting(repository, "core.hooksPath", kind="path"),
+        repository.common_dir / "hooks",
+    )
+    if (
+        path is not None
+        and Path(os.path.abspath(repository.top / path)).resolve() != folder.resolve()
+    ):
         return (f"left alone, core.hooksPath is {path}: {advice}",)
-    return tuple(f"{name}: {_hook(folder / name, (scripts / name).read_text(), advice, job)}" for name in names)
+    results = []
+    for name in names:
+        results.append(f"{name}: {_hook(folder / name, (scripts / name).read_text(), advice, job)}")
+    return tuple(results)
 
 
 def _hook(file: Path, script: str, advice: str, job: str) -> str:
@@ -181,12 +246,24 @@ def _hook(file: Path, script: str, advice: str, job: str) -> str:
     text = script.partition(f"{_MARKS.begin}\n")[2].partition(_MARKS.end)[0]
     with translated(str(file), writing=True):
         exists = file.exists()
-        content, mode = (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
+        content, mode = (
+            (file.read_bytes(), file.stat().st_mode & 0o777) if exists else (_NEW, 0o755)
+        )
         shell = _SHELL.match(content)
-        change = plan(content, job, text, _MARKS, at=shell.end() if shell else 0)
-        fault = "it is a link" if file.is_symlink() else ""
+        if shell:
+            at = shell.end()
+        else:
+            at = 0
+        change = plan(content, job, text, _MARKS, at=at)
+        if file.is_symlink():
+            fault = "it is a link"
+        else:
+            fault = ""
         if change.says == "added" and not fault:
-            fault = "" if shell and mode & 0o111 else "it is not a shell script that git runs"
+            if shell and mode & 0o111:
+                fault = ""
+            else:
+                fault = "it is not a shell script that git runs"
         if fault:
             return f"left alone, {fault}: {advice}"
         if change.data == _NEW != content:
@@ -194,4 +271,6 @@ def _hook(file: Path, script: str, advice: str, job: str) -> str:
             return "removed"
         if change.data and change.data != content:
             replace_file(file, change.data, mode)
-    return "installed" if change.says == "added" else change.says.replace("there", "installed")
+    if change.says == "added":
+        return "installed"
+    return change.says.replace("there", "installed")

@@ -15,7 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository, WrongObjectException
+from dulwich.errors import (
+    ChecksumMismatch,
+    FileFormatException,
+    NotGitRepository,
+    WrongObjectException,
+)
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
@@ -47,14 +52,20 @@ _COMMIT: Final = expression(rb"tree [0-9a-f]{40}\n((?:parent [0-9a-f]{40}\n)*)")
 
 
 def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
-    """A commit by its own lines: dulwich refuses some that git takes. Raises KeyError: there is no such commit."""
+    """A commit by its own lines: dulwich refuses some that git takes.
+
+    Raises KeyError: there is no such commit.
+    """
     hexed = name.decode()
     try:
         with open(f"{os.fspath(store.path)}/{hexed[:2]}/{hexed[2:]}", "rb") as file:  # type: ignore[attr-defined]  # it is a repository on the disk
             kind, _, data = zlib.decompress(file.read()).partition(b"\0")
     except FileNotFoundError:
         number, data = store.get_raw(name)
-        kind = b"commit" if number == Commit.type_num else b""
+        if number == Commit.type_num:
+            kind = b"commit"
+        else:
+            kind = b""
     start = _COMMIT.match(data)
     if start is None or not kind.startswith(b"commit"):
         raise KeyError(name)
@@ -63,27 +74,47 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     return RawCommit(b"%s\n%s\n\n    %s" % (names, header, message.replace(b"\n", b"\n    ")))
 
 
-DAMAGED: Final = (KeyError, EOFError, ChecksumMismatch, FileFormatException, WrongObjectException, zlib.error)
+DAMAGED: Final = (
+    KeyError,
+    EOFError,
+    ChecksumMismatch,
+    FileFormatException,
+    WrongObjectException,
+    zlib.error,
+)
 """What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
-TreeEntry = tuple[int, ObjectID]  # Mode and id of what lies in a tree
-Version = TreeEntry | None  # None: no such file
-PACK_FROM: Final = 100  # So many objects become a pack, which a disk syncs in a tenth of the time of as many files
+# Mode and id of what lies in a tree
+TreeEntry = tuple[int, ObjectID]
+# None: no such file
+Version = TreeEntry | None
+# So many objects become a pack, which a disk syncs in a tenth of the time of as many files
+PACK_FROM: Final = 100
 PACK_SECONDS: Final = 600.0
 
-_TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
+# git gc removes what is left over under this name
+_TEMPORARY = "tmp_obj_"
 
 
 @contextmanager
 def opened(worktree: Worktree) -> Iterator[Repo]:
-    """The accepted repository as dulwich sees it. Raises UnsupportedRepository: not to be read, or damaged."""
-    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
+    """The accepted repository as dulwich sees it.
+
+    Raises UnsupportedRepository: not to be read, or damaged.
+    """
+    tree = None
+    if worktree.top != worktree.git_dir:
+        tree = os.fspath(worktree.top)
     try:
-        with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
+        with Repo(
+            os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree
+        ) as repo:
             yield repo
     except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
-        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
+        raise UnsupportedRepository(
+            f"the repository at {worktree.top} cannot be read: {error}"
+        ) from error
     except DAMAGED as error:
         raise UnsupportedRepository(
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
@@ -92,7 +123,10 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
 
 
 def changed(
-    worktree: Worktree, *trees: str | bytes, command: str = "diff-tree", extra: Mapping[str, str] | None = None
+    worktree: Worktree,
+    *trees: str | bytes,
+    command: str = "diff-tree",
+    extra: Mapping[str, str] | None = None,
 ) -> dict[bytes, tuple[Version, Version]]:
     """The versions before and after of files, by path from the top, where two trees on the disk differ.
 
@@ -107,14 +141,18 @@ def changed_each(
 ) -> list[dict[bytes, tuple[Version, Version]]]:
     """`changed` of each of these pairs of trees, asked together."""
     stdin = b"".join(b"%s %s\n" % pair for pair in pairs)
-    fields = iter(plumbing.output(worktree, "diff-tree", "--stdin", *_RAW, stdin=stdin).split(b"\0")[:-1])
+    fields = iter(
+        plumbing.output(worktree, "diff-tree", "--stdin", *_RAW, stdin=stdin).split(b"\0")[:-1]
+    )
     result = list[dict[bytes, tuple[Version, Version]]]()
     for row, path in zip(fields, fields, strict=True):
-        named, newline, changes = row.rpartition(b"\n")  # the trees stand before the first file of each pair
+        # the trees stand before the first file of each pair
+        named, newline, changes = row.rpartition(b"\n")
         for _ in named.splitlines() if newline else ():
             result.append({})
         result[-1].update([_change(changes, path)])
-    return result + [{} for _ in pairs[len(result) :]]  # nothing stands behind the trees of the last ones
+    # nothing stands behind the trees of the last ones
+    return result + [{} for _ in pairs[len(result) :]]
 
 
 _RAW: Final = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
@@ -122,7 +160,9 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--ignore-sub
 
 def _change(row: bytes, path: bytes) -> tuple[bytes, tuple[Version, Version]]:
     def version(mode: bytes, blob: bytes) -> Version:
-        return (int(mode, 8), ObjectID(blob)) if int(mode, 8) else None
+        if int(mode, 8):
+            return (int(mode, 8), ObjectID(blob))
+        return None
 
     before, after, old, new, _ = row[1:].split(b" ")
     return path, (version(before, old), version(after, new))
@@ -130,38 +170,60 @@ def _change(row: bytes, path: bytes) -> tuple[bytes, tuple[Version, Version]]:
 
 def blob_of(version: Version) -> str | None:
     """The id of a version's blob."""
-    return version[1].decode() if version else None
+    if version:
+        return version[1].decode()
+    return None
 
 
 def data_of(repo: Repo, blob: str) -> bytes:
     """The bytes of a blob."""
     stored = repo.object_store[ObjectID(blob.encode())]
-    return stored.data if isinstance(stored, Blob) else b""
+    if isinstance(stored, Blob):
+        return stored.data
+    return b""
 
 
 def repository(folder: Path) -> Worktree:
-    """The repository that a folder lies in, or that it is, as on a server. Raises: see `worktree.locate`."""
+    """The repository that a folder lies in, or that it is, as on a server.
+
+    Raises: see `worktree.locate`.
+    """
     bare = all((folder / name).exists() for name in ("HEAD", "objects", "refs"))
-    return as_hub(folder.resolve()) if bare else locate(folder)
+    if bare:
+        return as_hub(folder.resolve())
+    return locate(folder)
 
 
 def authors(folder: Path) -> frozenset[str]:
-    """The names under which the last 5,000 commits of all branches were made; none where no git is."""
+    """The names under which the last 5,000 commits of all branches were made.
+
+    None where no git is.
+    """
     try:
-        listed = plumbing.output(repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn")
-    except (AiLessonsError, OSError, ValueError):  # as of a path that no folder can have
+        listed = plumbing.output(
+            repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn"
+        )
+    except (AiLessonsError, OSError, ValueError):
+        # as of a path that no folder can have
         return frozenset()
     return frozenset(listed.decode("utf-8", "replace").splitlines())
 
 
 class Draft:
-    """New objects in the making, on top of those that the repository has. Nothing is on disk before `save`."""
+    """New objects in the making, on top of those that the repository has.
+
+    Nothing is on disk before `save`.
+    """
 
     def __init__(self, repo: Repo) -> None:
         self._store = repo.object_store
-        self._place, self._folder = as_hub(Path(repo.controldir())), os.fspath(repo.object_store.path)
+        self._place, self._folder = (
+            as_hub(Path(repo.controldir())),
+            os.fspath(repo.object_store.path),
+        )
         self._new: dict[ObjectID, ShaFile] = {}
-        self._trees: dict[ObjectID, Tree] = {}  # as they were read: edits are made to copies
+        # as they were read: edits are made to copies
+        self._trees: dict[ObjectID, Tree] = {}
 
     def blob(self, data: bytes) -> ObjectID:
         """A new content."""
@@ -169,9 +231,12 @@ class Draft:
 
     def tree_of(self, commit: ObjectID | str) -> ObjectID:
         """The tree of a commit."""
-        commit = ObjectID(commit.encode()) if isinstance(commit, str) else commit
+        if isinstance(commit, str):
+            commit = ObjectID(commit.encode())
         made = self._new.get(commit)
-        return ObjectID(made.as_raw_string()[5:45] if made else read_commit(self._store, commit).tree.encode())
+        return ObjectID(
+            made.as_raw_string()[5:45] if made else read_commit(self._store, commit).tree.encode()
+        )
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> TreeEntry | None:
         """Mode and id of what lies at `path` in a tree."""
@@ -183,13 +248,20 @@ class Draft:
                 mode, tree = self._tree(tree)[part]
             except KeyError:
                 return None
-        return None if tree is None else (mode, tree)
+        if tree is None:
+            return None
+        return (mode, tree)
 
     def edit(self, tree: ObjectID | None, changes: Mapping[bytes, TreeEntry | None]) -> ObjectID:
-        """The tree with these paths set or (None) removed. Raises Conflict: a path leads into a submodule."""
+        """The tree with these paths set or (None) removed.
+
+        Raises Conflict: a path leads into a submodule.
+        """
         return self._edit(tree, changes) or self._add(Tree())
 
-    def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, TreeEntry | None]) -> ObjectID | None:
+    def _edit(
+        self, tree: ObjectID | None, changes: Mapping[bytes, TreeEntry | None]
+    ) -> ObjectID | None:
         edited = Tree()
         for name, mode, sha in self._tree(tree).iteritems() if tree else ():
             edited.add(name, mode, sha)
@@ -205,13 +277,17 @@ class Draft:
         for name, inner in below.items():
             mode, old = edited[name] if name in edited else (FOLDER, None)  # noqa: SIM401 - a dulwich Tree has no get
             if stat.S_IFMT(mode) == 0o160000:
-                raise Conflict(f"{os.fsdecode(name)} is a repository of its own; nothing is committed into it")
+                raise Conflict(
+                    f"{os.fsdecode(name)} is a repository of its own; nothing is committed into it"
+                )
             made = self._edit(old if stat.S_ISDIR(mode) else None, inner)
             if made is not None:
                 edited[name] = (FOLDER, made)
             elif name in edited and stat.S_ISDIR(mode):
                 del edited[name]
-        return self._add(edited) if len(edited) else None
+        if len(edited):
+            return self._add(edited)
+        return None
 
     def commit(
         self,
@@ -225,19 +301,34 @@ class Draft:
         """A new commit; people are (`Name <email>`, seconds since 1970, seconds east of UTC)."""
         made = Commit()
         made.tree, made.parents, made.message = tree, list(parents), message.encode()
-        made.author, made.author_time, made.author_timezone = author[0].encode(), author[1], author[2]
-        made.committer, made.commit_time, made.commit_timezone = committer[0].encode(), committer[1], committer[2]
+        made.author, made.author_time, made.author_timezone = (
+            author[0].encode(),
+            author[1],
+            author[2],
+        )
+        made.committer, made.commit_time, made.commit_timezone = (
+            committer[0].encode(),
+            committer[1],
+            committer[2],
+        )
         return self._add(made)
 
     def save(self) -> None:
-        """Bring every new object, whole, to the disk, surely there when this returns. Raises StorageFailed."""
+        """Bring every new object, whole, to the disk, surely there when this returns.
+
+        Raises StorageFailed.
+        """
         new = list(self._new.values())
         if len(new) >= PACK_FROM:
             self._save_pack(new)
         else:
             with translated(self._folder, writing=True):
-                lacking = [made for made in new if not self._is_loose(made.id)]
-                # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
+                lacking = []
+                for made in new:
+                    if not self._is_loose(made.id):
+                        lacking.append(made)
+                # the file system brings files to the disk together: 30 at once take 15 ms, one by
+                # one 100
                 for start in range(0, len(lacking), 32):
                     _write_some(self._folder, lacking[start : start + 32])
         self._new.clear()
@@ -246,12 +337,22 @@ class Draft:
         pack, rows = io.BytesIO(), [(made, None) for made in new]
         write_pack_objects(pack, rows, new[0].object_format, deltify=False, compression_level=1)
         durable = ("-c", "core.fsync=objects", "-c", "core.fsyncObjectFiles=true")
-        done = plumbing.run(self._place, *durable, "index-pack", "--stdin", stdin=pack.getvalue(), timeout=PACK_SECONDS)
+        done = plumbing.run(
+            self._place,
+            *durable,
+            "index-pack",
+            "--stdin",
+            stdin=pack.getvalue(),
+            timeout=PACK_SECONDS,
+        )
         if done.code:
-            raise StorageFailed(f"git could not store {len(new)} objects: {done.err}", hint="is the disk full?")
+            raise StorageFailed(
+                f"git could not store {len(new)} objects: {done.err}", hint="is the disk full?"
+            )
 
     def _add(self, made: ShaFile) -> ObjectID:
-        # as one piece: dulwich's trees come in a piece for each entry, which is slow to hash and to compress
+        # as one piece: dulwich's trees come in a piece for each entry, which is slow to hash and to
+        # compress
         whole = ShaFile.from_raw_string(made.type_num, made.as_raw_string())
         self._new[whole.id] = whole
         if isinstance(made, Tree):
@@ -269,11 +370,13 @@ class Draft:
     def _is_loose(self, name: ObjectID) -> bool:
         place = f"{self._folder}/{name.decode()[:2]}/{name.decode()[2:]}"
         with suppress(FileNotFoundError):
-            # after a power cut git's own objects may be empty files, and writing them again is what mends that
+            # after a power cut git's own objects may be empty files, and writing them again is what
+            # mends that
             if not os.stat(place).st_size:
                 return False
             with suppress(PermissionError):
-                os.utime(place)  # as git does: `git gc` removes what nothing points to and is two weeks old
+                # as git does: `git gc` removes what nothing points to and is two weeks old
+                os.utime(place)
             return True
         return False
 
@@ -311,11 +414,17 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
 def stored(
     worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]
 ) -> tuple[dict[str, ObjectID], dict[str, StorageFailed]]:
-    """Blobs of files by path (from the root), and why there is none. What no filter could change costs no program.
+    """Blobs of files by path (from the root), and why there is none.
 
-    They are the bytes of the files, as `git add` stores them where nothing but a filter and line ends is stated.
+    What no filter could change costs no program.
+
+    They are the bytes of the files, as `git add` stores them where nothing but a filter and line
+    ends is stated.
     """
-    filtered = plumbing.attributes_of(worktree, contents, "filter") if contents else {}
+    if contents:
+        filtered = plumbing.attributes_of(worktree, contents, "filter")
+    else:
+        filtered = {}
     made: dict[str, ObjectID] = {}
     failed = {}
     for path, data in contents.items():
@@ -326,14 +435,19 @@ def stored(
         if done.code:
             why = done.err.rpartition("\n")[2] or "git said no"
             hint = "what its filter would hide stays out of git: mend the filter (git config --get-regexp filter)"
-            failed[path] = StorageFailed(f"{path} was not stored, because its git filter failed ({why})", hint=hint)
+            failed[path] = StorageFailed(
+                f"{path} was not stored, because its git filter failed ({why})", hint=hint
+            )
         else:
             made[path] = cast("ObjectID", done.out.strip())
     return made, failed
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
-    """Blobs of files by path (from the root), as `git add` would make them. Raises StorageFailed: a filter failed."""
+    """Blobs of files by path (from the root), as `git add` would make them.
+
+    Raises StorageFailed: a filter failed.
+    """
     made, failed = stored(worktree, draft, contents)
     for fault in failed.values():
         raise fault
@@ -346,11 +460,17 @@ def text_of(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
 
 
 class GitLocked(Conflict):
-    """Git holds a lock, or moved the branch first; nothing was changed, and the caller may try again."""
+    """Git holds a lock, or moved the branch first.
+
+    Nothing was changed, and the caller may try again.
+    """
 
 
 class OnDisk(NamedTuple):
-    """The state of paths: bytes and git's entry, no file, or an error; a link or folder is in none of these."""
+    """The state of paths: bytes and git's entry, no file, or an error.
+
+    A link or folder is in none of these.
+    """
 
     data: Mapping[str, bytes]
     files: Mapping[str, TreeEntry]
@@ -365,33 +485,51 @@ class OnDisk(NamedTuple):
 
 
 def status_of(worktree: Worktree, draft: Draft, paths: Iterable[PendingChange]) -> OnDisk:
-    """Read every path once and make its blob. Where git heeds no modes the first note says what is executable.
+    """Read every path once and make its blob.
+
+    Where git heeds no modes the first note says what is executable.
 
     Raises GitLocked: git is writing one of the files.
     """
     data, modes, gone, unreadable = dict[str, bytes](), dict[str, int](), set(), {}
-    file_modes = read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
+    file_modes = (
+        read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
+    )
     for path, noted in {noted.path: noted for noted in reversed(list(paths))}.items():
         try:
             data[path], status = files.read_file(worktree.root, path, sys.maxsize - 1)
         except NotFound:
             gone.add(path)
         except (Refused, InvalidEntry):
-            continue  # a link, a folder: the user's, and not to be touched
+            # a link, a folder: the user's, and not to be touched
+            continue
         except StorageFailed as error:
             unreadable[path] = error
         else:
-            # git truncates a file before it writes it: a shorter one is looked at again for .2 seconds
+            # git truncates a file before it writes it: a shorter one is looked at again for .2
+            # seconds
             if len(data[path]) < (noted.size or 0) and time.time() - status.st_mtime < 0.2:
                 raise GitLocked(f"git is writing {path}")
-            modes[path] = EXECUTABLE if (status.st_mode & 0o100 if file_modes else noted.executable) else PLAIN
+            modes[path] = (
+                EXECUTABLE
+                if (status.st_mode & 0o100 if file_modes else noted.executable)
+                else PLAIN
+            )
     blob_ids, failed = stored(worktree, draft, data)
     made = {path: (modes[path], blob) for path, blob in blob_ids.items()}
     return OnDisk(data, made, frozenset(gone), {**unreadable, **failed})
 
 
-UNDER_WAY, SETTLE = 3.0, 1.0  # Seconds a git command counts as under way that has not moved HEAD yet, and that has
-_TRACES = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
+# Seconds a git command counts as under way that has not moved HEAD yet, and that has
+UNDER_WAY, SETTLE = 3.0, 1.0
+_TRACES = (
+    "FETCH_HEAD",
+    "COMMIT_EDITMSG",
+    "MERGE_MSG",
+    "AUTO_MERGE",
+    "ORIG_HEAD",
+    "logs/refs/stash",
+)
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
     "CHERRY_PICK_HEAD": "a cherry-pick is under way; finish it or give it up (git cherry-pick --abort)",
@@ -405,19 +543,27 @@ _UNDER_WAY = {
 
 def busy(worktree: Worktree) -> str:
     """The git operation under way that prevents a commit, or an empty string."""
-    return next((reason for name, reason in _UNDER_WAY.items() if (worktree.git_dir / name).exists()), "")
+    return next(
+        (reason for name, reason in _UNDER_WAY.items() if (worktree.git_dir / name).exists()), ""
+    )
 
 
 def at_work(worktree: Worktree, ours: str | None) -> float:
-    """For how many seconds the user's git still counts as under way; `ours` is the last commit that we made here."""
-    # a git command fails if we move HEAD meanwhile, and people often run the next one right after it
+    """For how many seconds the user's git still counts as under way.
+
+    `ours` is the last commit that we made here.
+    """
+    # a git command fails if we move HEAD meanwhile, and people often run the next one right after
+    # it
     now, head = time.time(), read_head(worktree)
     places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
     moved = max(map(_mtime, [*places, worktree.common_dir / head.ref] if head.ref else places))
     trace = max(_mtime(worktree.git_dir / name) for name in _TRACES)
     if trace > moved:
         return max(UNDER_WAY - abs(now - trace), 0.0)
-    return max(SETTLE - abs(now - moved), 0.0) if head.commit != ours else 0.0
+    if head.commit != ours:
+        return max(SETTLE - abs(now - moved), 0.0)
+    return 0.0
 
 
 def _mtime(path: Path) -> float:
@@ -432,13 +578,23 @@ def _mtime(path: Path) -> float:
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
 _RECORD = expression("\x01([0-9a-f]{40})\0\x01\0")
-FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
+FIXED = (
+    "--no-show-signature",
+    "--no-mailmap",
+    "--no-notes",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-relative",
+)
 """What settings of git's log could change about its output."""
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"
 
 
 class FileRevision(NamedTuple):
-    """One commit that touched a file. `when` is ISO 8601 with offset; `path` is the file's name in that commit."""
+    """One commit that touched a file.
+
+    `when` is ISO 8601 with offset; `path` is the file's name in that commit.
+    """
 
     commit: str
     author: str
@@ -450,7 +606,10 @@ class FileRevision(NamedTuple):
 
 
 class Introduced(NamedTuple):
-    """A commit, no merge, and its files (path, blob before, after, None for none); `agent` is what a trailer says."""
+    """A commit, no merge, and its files (path, blob before, after, None for none).
+
+    `agent` is what a trailer says.
+    """
 
     who: str
     author: str
@@ -460,48 +619,92 @@ class Introduced(NamedTuple):
 
 
 class History:
-    """The past of one knowledge repository. Paths are relative to its root, today's and yesterday's alike."""
+    """The past of one knowledge repository.
+
+    Paths are relative to its root, today's and yesterday's alike.
+    """
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
 
     def log(self, path: str, limit: int | None = None) -> tuple[FileRevision, ...]:
-        """The commits that touched a file, newest first, through renames; empty if there is none."""
+        """The commits that touched a file, newest first, through renames.
+
+        Empty if there is none.
+        """
         files.inside(path)
         if read_head(self._worktree).commit is None:
             return ()
-        count = [] if limit is None else [f"--max-count={limit}"]
+        if limit is None:
+            count = []
+        else:
+            count = [f"--max-count={limit}"]
         flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", *FIXED, *count]
         done = plumbing.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root)
         revisions = []
-        for commit, (author, email, when, message, *change) in _records(done.out, 4) if not done.code else ():
-            name = change[-1] if change[1:] else ""  # --follow shows the one name that it follows
-            subject, past_path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
-            revisions.append(FileRevision(commit, author, email, when, subject, past_path, dict(trailers(message))))
-            if change and change[0].startswith("C"):  # --follow goes on with the file it was copied from
+        for commit, (author, email, when, message, *change) in (
+            _records(done.out, 4) if not done.code else ()
+        ):
+            # --follow shows the one name that it follows
+            if change[1:]:
+                name = change[-1]
+            else:
+                name = ""
+            subject, past_path = (
+                message.strip().partition("\n")[0],
+                name.removeprefix(self._worktree.prefix),
+            )
+            revisions.append(
+                FileRevision(
+                    commit, author, email, when, subject, past_path, dict(trailers(message))
+                )
+            )
+            if change and change[0].startswith("C"):
+                # --follow goes on with the file it was copied from
                 break
         return tuple(revisions)
 
     def resolve(self, rev: str) -> str:
-        """The full id of a commit. Raises NotFound: nothing, or nothing unambiguous, of that name."""
-        done = plumbing.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        """The full id of a commit.
+
+        Raises NotFound: nothing, or nothing unambiguous, of that name.
+        """
+        done = plumbing.run(
+            self._worktree,
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            f"{rev}^{{commit}}",
+        )
         if done.code:
             raise NotFound("revision", rev, hint="ai-lessons recall log ID names those of an entry")
         return done.text
 
     def text_at(self, rev: str, path: str) -> bytes:
-        """The file as a commit has it, as git stores it. Raises NotFound: no such revision, no such file, not here."""
+        """The file as a commit has it, as git stores it.
+
+        Raises NotFound: no such revision, no such file, not here.
+        """
         files.inside(path)
         commit = self.resolve(rev)
-        done = plumbing.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
+        done = plumbing.run(
+            self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}"
+        )
         if done.code:
             here = "ai-lessons recall log ID names the commits that have it"
-            hint = plumbing.missing_hint(self._worktree) if "promisor remote" in done.err else here
+            if "promisor remote" in done.err:
+                hint = plumbing.missing_hint(self._worktree)
+            else:
+                hint = here
             raise NotFound(f"file in {rev}", path, hint=hint)
         return done.out
 
     def diff(self, path: str, rev: str = "HEAD") -> str:
-        """A unified diff of the file (none counts as empty) from `rev` to the disk; renames are not followed."""
+        """A unified diff of the file (none counts as empty) from `rev` to the disk.
+
+        Renames are not followed.
+        """
         before = after = None
         try:
             before = self.text_at(rev, path)
@@ -520,24 +723,51 @@ class History:
         return bool(done.out)
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
-        """Every commit of any branch here that changed one of these files (none named: any), children first."""
+        """Every commit of any branch here that changed one of these files (none named.
+
+        Any), children first.
+        """
         prefix = self._worktree.prefix
         places = [prefix + path for path in paths] or [prefix or "."]
-        # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
-        flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
-        flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
+        # no setting of the user's decides what counts, nor a branch of the repository that is
+        # called like an option
+        flags = [
+            "--topo-order",
+            "--full-history",
+            "--full-diff",
+            "--raw",
+            "-z",
+            "--no-abbrev",
+            "--no-renames",
+        ]
+        flags += [
+            "--diff-merges=off",
+            "--no-mailmap",
+            "--no-show-signature",
+            "--no-color",
+            "--no-ext-diff",
+            _WHO,
+        ]
         command = ("--no-replace-objects", "log", *flags, "--all", *self._heads())
         done = plumbing.run(self._worktree, *command, "--", *places)
         if done.code:
             return
         edge = self._worktree.common_dir / "shallow"
-        unknown = frozenset(edge.read_text().split()) if edge.exists() else frozenset()
+        if edge.exists():
+            unknown = frozenset(edge.read_text().split())
+        else:
+            unknown = frozenset()
         for commit, (author, email, name, committer, message, *rows) in _records(done.out, 5):
             if commit not in unknown:
                 agents = re.findall(r"(?mi)^agent:[ \t]*(.*)$", message)
-                by = f", committed by {name} <{committer}>" if committer != email else ""
+                if committer != email:
+                    by = f", committed by {name} <{committer}>"
+                else:
+                    by = ""
                 changes = tuple(self._changes(rows))
-                yield Introduced(f"{author} <{email}>{by}", email, committer, ", ".join(agents), changes)
+                yield Introduced(
+                    f"{author} <{email}>{by}", email, committer, ", ".join(agents), changes
+                )
 
     def _heads(self) -> list[str]:
         """HEAD, and what a merge or a fetch is about to bring, as far as they exist."""
@@ -553,12 +783,23 @@ class History:
             _, _, before, after, _ = modes_and_blobs.split(" ")
             if path.startswith(self._worktree.prefix):
                 inside = path.removeprefix(self._worktree.prefix)
-                yield inside, before if before.strip("0") else None, after if after.strip("0") else None
+                yield (
+                    inside,
+                    before if before.strip("0") else None,
+                    after if after.strip("0") else None,
+                )
 
     def in_head(self, paths: Iterable[str]) -> dict[str, str]:
-        """The blobs that HEAD has at these paths, by path; where it has none the path is left out."""
+        """The blobs that HEAD has at these paths, by path.
+
+        Where it has none the path is left out.
+        """
         blobs, prefix = plumbing.files_of(self._worktree, "HEAD"), self._worktree.prefix
-        return {path: blobs[prefix + path] for path in paths if prefix + path in blobs}
+        by_key: dict[str, str] = {}
+        for path in paths:
+            if prefix + path in blobs:
+                by_key[path] = blobs[prefix + path]
+        return by_key
 
     def first(self, paths: Collection[str]) -> list[str]:
         """Those of these files that HEAD has, the first that came to its line of first parents first."""
@@ -573,12 +814,15 @@ class History:
             "--name-only",
             "-z",
         )
-        done = (
-            plumbing.run(self._worktree, "log", *flags, *FIXED, "--", *(prefix + path for path in here))
-            if here
-            else None
-        )
-        came = [name.removeprefix(prefix) for name in done.names] if done else []
+        done = None
+        if here:
+            done = plumbing.run(
+                self._worktree, "log", *flags, *FIXED, "--", *(prefix + path for path in here)
+            )
+        if done:
+            came = [name.removeprefix(prefix) for name in done.names]
+        else:
+            came = []
         return [*dict.fromkeys([*(path for path in came if path in here), *sorted(here)])]
 
     def blob(self, name: str) -> bytes:
@@ -588,8 +832,13 @@ class History:
         return b""
 
     def unshared(self, remote: str, accepts: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-        """(path, content) of versions of accepted files that no remote has, as far as known; no too large ones."""
-        done = plumbing.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+        """(path, content) of versions of accepted files that no remote has, as far as known.
+
+        No too large ones.
+        """
+        done = plumbing.run(
+            self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}"
+        )
         prefix = self._worktree.prefix
         for line in done.out.splitlines() if not done.code else ():
             blob, _, name = line.partition(b" ")
@@ -605,26 +854,53 @@ def _records(out: bytes, fields: int) -> Iterator[tuple[str, list[str]]]:
     _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
     for commit, record in zip(parts[::2], parts[1::2], strict=True):
         values = record.split("\0")
-        yield commit, values[:fields] + [value.lstrip("\n") for value in values[fields:] if value.strip("\n")]
+        yield (
+            commit,
+            values[:fields]
+            + [value.lstrip("\n") for value in values[fields:] if value.strip("\n")],
+        )
 
 
-def unified(path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None) -> str:
-    """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
-    from ai_lessons.model.merge import LineMatcher  # most jobs show no difference
+def unified(
+    path: str, before: bytes | None, after: bytes | None, names: tuple[str, str] | None = None
+) -> str:
+    """A unified diff as git writes it, three lines of context.
 
-    old, new = ((data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after))
-    sides = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
+    None is no file, and what is no UTF-8 is replaced.
+    """
+    # most jobs show no difference
+    from ai_lessons.model.merge import LineMatcher
+
+    old, new = (
+        (data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after)
+    )
+    sides = (
+        "/dev/null" if before is None else f"a/{path}",
+        "/dev/null" if after is None else f"b/{path}",
+    )
     groups = list(LineMatcher(old, new).get_grouped_opcodes(3))
-    lines = [f"{mark} {name}\n" for mark, name in zip(("---", "+++"), names or sides, strict=True) if groups]
+    lines = []
+    for mark, name in zip(("---", "+++"), names or sides, strict=True):
+        if groups:
+            lines.append(f"{mark} {name}\n")
     for group in groups:
         (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
         lines.append(f"@@ -{_range(old_start, old_end)} +{_range(new_start, new_end)} @@\n")
         for tag, start, end, new_from, new_to in group:
             lines += [f"{' ' if tag == 'equal' else '-'}{line}" for line in old[start:end]]
             lines += [f"+{line}" for line in new[new_from:new_to] if tag != "equal"]
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    results = []
+    for line in lines:
+        if line.endswith("\n"):
+            results.append(line)
+        else:
+            results.append(f"{line}\n\\ No newline at end of file\n")
+    return "".join(results)
 
 
 def _range(start: int, end: int) -> str:
-    """Lines from 0, end exclusive, as a diff has them: an empty range stands behind the line before it."""
+    """Lines from 0, end exclusive, as a diff has them.
+
+    An empty range stands behind the line before it.
+    """
     return f"{start + (end > start)}" + (f",{end - start}" if end - start != 1 else "")

@@ -1,4 +1,7 @@
-"""The git program, which is required: one function, one question. The only place that starts git."""
+"""The git program, which is required: one function, one question.
+
+The only place that starts git.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ from ai_lessons.model import expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-TIMEOUT = 60.0  # Seconds for a git command that asks no remote: what takes longer hangs
-SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0  # Seconds; at a terminal a person types a passphrase
+# Seconds for a git command that asks no remote: what takes longer hangs
+TIMEOUT = 60.0
+# Seconds; at a terminal a person types a passphrase
+SIGN_TIMEOUT, SIGN_TERMINAL_TIMEOUT = 15.0, 120.0
 
 _NO_PROGRAMS = (
     "--no-pager",
@@ -34,15 +39,22 @@ _NO_PROGRAMS = (
     *("-c", "i18n.commitEncoding=UTF-8"),
     *("-c", "diff.orderFile=/dev/null"),  # where the user's names no file, git ends with an error
     *("-c", "submodule.recurse=false"),
-    *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
+    *(
+        "-c",
+        "diff.ignoreSubmodules=all",
+    ),  # git would start itself in a submodule, with the settings of that one
 )
 OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-"""What keeps git from fetching the missing objects of a partial clone; git before 2.45 knows only the second."""
+"""What keeps git from fetching the missing objects of a partial clone.
+
+Git before 2.45 knows only the second.
+"""
 
 _ONLINE: ContextVar[bool] = ContextVar("online", default=False)
 # `check-ignore` refuses --literal-pathspecs, and `config` has to show the user's core.hooksPath
 _NOT_LITERAL = frozenset(("check-ignore", "config"))
-_WITH_HOOKS = frozenset(("merge", "push"))  # a person who asks for a sync sees these as theirs, so their hooks run
+# a person who asks for a sync sees these as theirs, so their hooks run
+_WITH_HOOKS = frozenset(("merge", "push"))
 
 
 class _Kept(NamedTuple):
@@ -53,7 +65,8 @@ class _Kept(NamedTuple):
 
 
 _ONCE: ContextVar[_Kept | None] = ContextVar("once", default=None)
-_ASKED_TOGETHER: Final = 500  # So many names fit into a pipe, so that neither side waits for the other
+# So many names fit into a pipe, so that neither side waits for the other
+_ASKED_TOGETHER: Final = 500
 
 
 class Done(NamedTuple):
@@ -71,7 +84,11 @@ class Done(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names that git ends with a zero byte (`-z`)."""
-        return [os.fsdecode(name) for name in self.out.split(b"\0") if name]
+        names: list[str] = []
+        for name in self.out.split(b"\0"):
+            if name:
+                names.append(os.fsdecode(name))
+        return names
 
 
 def run(
@@ -83,18 +100,25 @@ def run(
     timeout: float = TIMEOUT,
     terminal: Callable[[bytes], object] | None = None,
 ) -> Done:
-    """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
+    """Run git on an accepted repository, in its top folder or in `cwd`.
 
-    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see `processes.run`.
-    Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
+    The exit code is the caller's business.
+
+    `worktree` None: on no repository, in `/` (`init`, `clone`, `--version`). `terminal`: see
+    `processes.run`. Raises GitMissing; StorageFailed: not started, or no end within `timeout`
+    seconds.
     """
     argv = _argv(worktree, arguments)
     folder = cwd or (worktree.top if worktree else Path("/"))
     env = environment(worktree, extra or {})
     try:
-        done = processes.run(argv, cwd=folder, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
+        done = processes.run(
+            argv, cwd=folder, stdin=stdin, env=env, timeout=timeout, terminal=terminal
+        )
     except subprocess.TimeoutExpired as error:
-        raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
+        raise StorageFailed(
+            f"git {_command(arguments)} did not end within {timeout:.0f} seconds"
+        ) from error
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
     if _command(arguments) == "config" and (kept := _ONCE.get()):
@@ -110,7 +134,10 @@ def _argv(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...
 
 @contextmanager
 def online() -> Iterator[None]:
-    """What is started meanwhile may use the network: clone, fetch, push and what a sync does. Nothing else does."""
+    """What is started meanwhile may use the network: clone, fetch, push and what a sync does.
+
+    Nothing else does.
+    """
     before = _ONLINE.set(True)
     try:
         yield
@@ -119,38 +146,68 @@ def online() -> Iterator[None]:
 
 
 def missing_hint(worktree: Worktree) -> str:
-    """What to do where an object is missing: a partial clone lacks what nothing fetches in passing."""
-    return f"git -C {worktree.top} " + ("fetch --refetch --no-filter" if is_partial(worktree) else "fsck")
+    """What to do where an object is missing.
+
+    A partial clone lacks what nothing fetches in passing.
+    """
+    return f"git -C {worktree.top} " + (
+        "fetch --refetch --no-filter" if is_partial(worktree) else "fsck"
+    )
 
 
 def output(
-    worktree: Worktree, *arguments: str | bytes, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+    worktree: Worktree,
+    *arguments: str | bytes,
+    stdin: bytes = b"",
+    extra: Mapping[str, str] | None = None,
 ) -> bytes:
     """What a git command prints that reads objects as they are. Raises StorageFailed: it failed."""
     words = [*map(os.fsdecode, arguments)]
-    done = run(worktree, "--no-replace-objects", "-c", "core.splitIndex=false", *words, stdin=stdin, extra=extra)
+    done = run(
+        worktree,
+        "--no-replace-objects",
+        "-c",
+        "core.splitIndex=false",
+        *words,
+        stdin=stdin,
+        extra=extra,
+    )
     if done.code:
         raise StorageFailed(f"git {words[0]} failed: {done.err}")
     return done.out
 
 
 def changed_files(worktree: Worktree, *only: str) -> list[tuple[str, str]]:
-    """What `git status` lists (of `only` these paths, from the root): its two letters, and the path from the top."""
+    """What `git status` lists (of `only` these paths, from the root).
+
+    Its two letters, and the path from the top.
+    """
     flags = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", *only)
-    return [(row[:2], row[3:]) for row in run(worktree, "status", *flags, cwd=worktree.root).names]
+    files: list[tuple[str, str]] = []
+    for row in run(worktree, "status", *flags, cwd=worktree.root).names:
+        files.append((row[:2], row[3:]))
+    return files
 
 
 def leave_running(worktree: Worktree, *arguments: str) -> None:
-    """Start git in the background for an optional task. Raises nothing: the next call tries again."""
+    """Start git in the background for an optional task.
+
+    Raises nothing: the next call tries again.
+    """
     with suppress(OSError):
         argv = ["git", *fixed(worktree, arguments), *arguments]
         processes.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
 
 
 def fixed(worktree: Worktree | None, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The flags before a git command: no programs start that are not the user's choice, and paths are no patterns."""
+    """The flags before a git command.
+
+    No programs start that are not the user's choice, and paths are no patterns.
+    """
     command = _command(arguments)
-    if worktree and (command in _NOT_LITERAL or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))):
+    if worktree and (
+        command in _NOT_LITERAL or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree))
+    ):
         return _NO_PROGRAMS
     # a file may be called `*.md` or `:(top)x.md`
     return (*_NO_PROGRAMS, "--literal-pathspecs", "-c", "core.hooksPath=/dev/null")
@@ -170,7 +227,9 @@ def _command(arguments: Sequence[str]) -> str:
 def _hooks_are_pulled(worktree: Worktree) -> bool:
     """Whether the hooks lie among the files of the repository, where the next pull may write them."""
     folder = _hooks_folder(worktree)
-    inside_git = any(folder.is_relative_to(git_dir) for git_dir in (worktree.common_dir, worktree.git_dir))
+    inside_git = any(
+        folder.is_relative_to(git_dir) for git_dir in (worktree.common_dir, worktree.git_dir)
+    )
     return folder.is_relative_to(worktree.top.resolve()) and not inside_git
 
 
@@ -180,8 +239,14 @@ def _hooks_folder(worktree: Worktree) -> Path:
 
 
 def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str, str]:
-    """What git is started with: the caller's environment with this repository, no other one in it, and `extra`."""
-    kept = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
+    """What git is started with.
+
+    The caller's environment with this repository, no other one in it, and `extra`.
+    """
+    kept = {}
+    for name, value in os.environ.items():
+        if name not in GIT_VARIABLES:
+            kept[name] = value
     # messages are compared, so they must be English; a question that no person sees would hang us
     kept |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     kept |= {"GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
@@ -189,20 +254,35 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
     kept |= {"AI_LESSONS_NO_HOOKS": "1"}
     if worktree is not None:
         kept["GIT_DIR"] = os.fspath(worktree.git_dir)
-        if worktree.top != worktree.git_dir:  # else a hub, which has no files
+        if worktree.top != worktree.git_dir:
+            # else a hub, which has no files
             kept["GIT_WORK_TREE"] = os.fspath(worktree.top)
     return {**kept, **({} if _ONLINE.get() else OFFLINE), **extra}
 
 
-_PEOPLE: Final = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+_PEOPLE: Final = (
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+)
 _PERSON: Final = expression(r"author\.|committer\.")
 
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
-    """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
-    kept = settings(worktree) if _ONCE.get() else {}
-    if kept and not (any(name in os.environ for name in _PEOPLE) or any(_PERSON.match(key) for key in kept)):
-        role = "AUTHOR"  # both are the same
+    """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly).
+
+    None where git would refuse.
+    """
+    if _ONCE.get():
+        kept = settings(worktree)
+    else:
+        kept = {}
+    if kept and not (
+        any(name in os.environ for name in _PEOPLE) or any(_PERSON.match(key) for key in kept)
+    ):
+        # both are the same
+        role = "AUTHOR"
     if (person := kept.get(f"var {role}")) is None:
         done = run(worktree, "var", f"GIT_{role}_IDENT")
         if done.code:
@@ -219,13 +299,23 @@ def is_ancestor(worktree: Worktree, ancestor: str, commit: str) -> bool:
 
 def stood(worktree: Worktree, span: str, path: str, blob: str) -> bool:
     """Whether a commit of these gave or took the file at `path` (from the top) this content."""
-    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", "-z")
+    flags = (
+        "--format=",
+        "--raw",
+        "--no-abbrev",
+        "--no-renames",
+        "--full-history",
+        "--diff-merges=separate",
+        "-z",
+    )
     return blob.encode() in run(worktree, "log", *flags, span, "--", path).out
 
 
 @contextmanager
 def once() -> Iterator[_Kept]:
-    """What is asked of git's settings meanwhile is read once, and again after we change one; objects by two processes.
+    """What is asked of git's settings meanwhile is read once, and again after we change one.
+
+    Objects by two processes.
 
     For one job: what somebody else sets meanwhile is not seen.
     """
@@ -242,25 +332,38 @@ def once() -> Iterator[_Kept]:
             _end(reader)
 
 
-def objects(worktree: Worktree, names: Sequence[str], *, contents: bool) -> list[tuple[list[bytes], bytes]]:
-    """The row of `git cat-file` for each of these names (id, type, size; or why not), and with `contents` its bytes.
+def objects(
+    worktree: Worktree, names: Sequence[str], *, contents: bool
+) -> list[tuple[list[bytes], bytes]]:
+    """The row of `git cat-file` for each of these names (id, type, size.
 
-    Raises UnsupportedRepository: git ended, as it does at a damaged object. StorageFailed: it could not be started.
+    Or why not), and with `contents` its bytes.
+
+    Raises UnsupportedRepository: git ended, as it does at a damaged object. StorageFailed: it could
+    not be started.
     """
     if not names:
         return []
-    flag = "--batch" if contents else "--batch-check"
+    if contents:
+        flag = "--batch"
+    else:
+        flag = "--batch-check"
     key = (worktree.git_dir, flag)
     with once() as kept, ExitStack() as left_halfway:
         readers = kept.readers
         if key not in readers:
             argv = _argv(worktree, ("--no-replace-objects", "cat-file", flag))
             env, pipe, nothing = environment(worktree, OFFLINE), subprocess.PIPE, subprocess.DEVNULL
-            readers[key] = processes.start(argv, cwd=worktree.top, env=env, stdin=pipe, stdout=pipe, stderr=nothing)
+            readers[key] = processes.start(
+                argv, cwd=worktree.top, env=env, stdin=pipe, stdout=pipe, stderr=nothing
+            )
         left_halfway.callback(lambda: _end(readers.pop(key)))
         parts = (names[at : at + _ASKED_TOGETHER] for at in range(0, len(names), _ASKED_TOGETHER))
         try:
-            answers = [answer for part in parts for answer in _asked(readers[key], part, contents=contents)]
+            answers = []
+            for part in parts:
+                for answer in _asked(readers[key], part, contents=contents):
+                    answers.append(answer)
         except (OSError, EOFError) as error:
             message = f"the history of {worktree.top} cannot be read: git cat-file ended"
             raise UnsupportedRepository(message, hint=missing_hint(worktree)) from error
@@ -279,7 +382,8 @@ def _asked(
     for _ in names:
         row, data = reader.stdout.readline(), b""
         fields = row.split()
-        if contents and len(fields) == 3 and fields[2].isdigit():  # else "missing", of a name with a space
+        if contents and len(fields) == 3 and fields[2].isdigit():
+            # else "missing", of a name with a space
             data = reader.stdout.read(int(fields[2]) + 1)
         if not (data or row).endswith(b"\n"):
             raise EOFError
@@ -294,21 +398,33 @@ def _end(reader: subprocess.Popen[bytes]) -> None:
 def settings(worktree: Worktree) -> dict[str, str]:
     """Every setting that applies here, the last of each name: `section.Subsection.key`."""
     kept = _ONCE.get()
-    read = kept.settings if kept else {}
+    if kept:
+        read = kept.settings
+    else:
+        read = {}
     if worktree.git_dir not in read:
         rows = (row.partition("\n") for row in run(worktree, "config", "--list", "-z").names)
-        read[worktree.git_dir] = {name: value if newline else "true" for name, newline, value in rows}
+        read[worktree.git_dir] = {
+            name: value if newline else "true" for name, newline, value in rows
+        }
     return read[worktree.git_dir]
 
 
 def remotes(worktree: Worktree) -> list[str]:
     """The names of the remotes, as git lists them."""
-    keys = (key.split(".", 1)[1].rpartition(".")[0] for key in settings(worktree) if key.startswith("remote."))
+    keys = (
+        key.split(".", 1)[1].rpartition(".")[0]
+        for key in settings(worktree)
+        if key.startswith("remote.")
+    )
     return sorted({name for name in keys if name})
 
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
-    """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
+    """One setting with everything that applies here, None if unset.
+
+    `kind` as in `git config --type`.
+    """
     if _ONCE.get():
         section, _, below = key.partition(".")
         middle, dot, name = below.rpartition(".")
@@ -318,25 +434,43 @@ def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | N
         if kind == "path" and not value.startswith("%("):
             return os.path.expanduser(value)
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
-    return done.text if done.code == 0 else None
+    if done.code == 0:
+        return done.text
+    return None
 
 
 def listed(paths: Iterable[str]) -> bytes:
     """Paths as git reads them with `-z` from a pipe, where there may be more of them than a command line holds."""
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+    results = []
+    for path in paths:
+        results.append(os.fsencode(path) + b"\0")
+    return b"".join(results)
 
 
 def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
-    """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read. Fetches nothing."""
+    """The blobs of all plain files of a commit, by path from the top; empty if it cannot be read.
+
+    Fetches nothing.
+    """
     arguments = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
     rows = run(worktree, *arguments, extra=OFFLINE).out.split(b"\0")
     plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
-    return {os.fsdecode(name): what.split()[2].decode() for what, _, name in plain}
+    by_key: dict[str, str] = {}
+    for what, _, name in plain:
+        by_key[os.fsdecode(name)] = what.split()[2].decode()
+    return by_key
 
 
-def attributes_of(worktree: Worktree, paths: Iterable[str], *attributes: str) -> dict[str, dict[str, str]]:
-    """What is stated of these attributes (`set`, `unset`, a value), by path. Raises StorageFailed: git did not say."""
-    done = run(worktree, "check-attr", "-z", "--stdin", *attributes, cwd=worktree.root, stdin=listed(paths))
+def attributes_of(
+    worktree: Worktree, paths: Iterable[str], *attributes: str
+) -> dict[str, dict[str, str]]:
+    """What is stated of these attributes (`set`, `unset`, a value), by path.
+
+    Raises StorageFailed: git did not say.
+    """
+    done = run(
+        worktree, "check-attr", "-z", "--stdin", *attributes, cwd=worktree.root, stdin=listed(paths)
+    )
     if done.code:
         raise StorageFailed(f"git does not tell the attributes of files: {done.err}")
     fields = done.out.split(b"\0")[:-1]
@@ -351,20 +485,29 @@ _CONVERSIONS: Final = ("filter", "text", "eol")
 
 
 @contextmanager
-def plain_attributes(worktree: Worktree, paths: Iterable[str], *names: str) -> Iterator[tuple[Path, dict[str, str]]]:
+def plain_attributes(
+    worktree: Worktree, paths: Iterable[str], *names: str
+) -> Iterator[tuple[Path, dict[str, str]]]:
     """Folder and environment in which git knows these attributes of these paths (from the root), and no others."""
-    # A filter runs only where the user's own settings define it. By an encoding or `ident`, which a pulled
-    # .gitattributes may state as well, git would store other bytes than those that are read and approved.
+    # A filter runs only where the user's own settings define it. By an encoding or `ident`, which a
+    # pulled .gitattributes may state as well, git would store other bytes than those that are read
+    # and approved.
     stated = attributes_of(worktree, paths, *names)
     words = {"set": "{0}", "unset": "-{0}"}
     with TemporaryDirectory(prefix="ai-lessons-attributes-") as folder:
         lines = (
             _pattern(worktree.prefix + path)
-            + "".join(f" {words.get(value, '{0}={1}').format(name, value)}" for name, value in every.items())
+            + "".join(
+                f" {words.get(value, '{0}={1}').format(name, value)}"
+                for name, value in every.items()
+            )
             for path, every in stated.items()
         )
         Path(folder, ".gitattributes").write_bytes(os.fsencode("\n".join(lines)))
-        yield Path(folder), {"GIT_WORK_TREE": folder, "GIT_INDEX_FILE": os.path.join(folder, "index")}
+        yield (
+            Path(folder),
+            {"GIT_WORK_TREE": folder, "GIT_INDEX_FILE": os.path.join(folder, "index")},
+        )
 
 
 def _pattern(path: str) -> str:
@@ -374,21 +517,29 @@ def _pattern(path: str) -> str:
 
 
 def cleaned(worktree: Worktree, path: str, data: bytes) -> Done:
-    """Store a file at a path (from the root) out of its filter, with its line ends as git has them; its blob."""
+    """Store a file at a path (from the root) out of its filter, with its line ends as git has them.
+
+    Its blob.
+    """
     command = ("hash-object", "-w", "--stdin", f"--path={worktree.prefix}{path}")
     with plain_attributes(worktree, [path], *_CONVERSIONS) as (folder, extra):
         return run(worktree, *command, cwd=folder, stdin=data, extra=extra)
 
 
 def checked_out(worktree: Worktree, path: str, blob: str) -> Done:
-    """What a checkout of a blob at a path (from the root) would write: out of its filter, with its line ends."""
+    """What a checkout of a blob at a path (from the root) would write.
+
+    Out of its filter, with its line ends.
+    """
     command = ("cat-file", "--filters", f"--path={worktree.prefix}{path}", blob)
     with plain_attributes(worktree, [path], *_CONVERSIONS) as (folder, extra):
         return run(worktree, *command, cwd=folder, extra=extra)
 
 
 def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
-    """What a checkout would write for blobs (each with its path from the root), lines ended by LF. Downloads nothing.
+    """What a checkout would write for blobs (each with its path from the root), lines ended by LF.
+
+    Downloads nothing.
 
     Raises UnsupportedRepository: a filter failed, or git said no.
     """
@@ -405,12 +556,19 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     if done.code:
         raise UnsupportedRepository(f"a git filter failed: {done.err}")
     parts = (part.partition(b"\n") for part in done.out.split(f"\n{mark} missing\n".encode()))
-    return {head[:40].decode(): data for head, newline, data in parts if newline}
+    by_key: dict[str, bytes] = {}
+    for head, newline, data in parts:
+        if newline:
+            by_key[head[:40].decode()] = data
+    return by_key
 
 
 def unmerged(worktree: Worktree) -> frozenset[str]:
     """The paths (relative to `top`) that are in conflict in git's index."""
-    return frozenset(row.partition("\t")[2] for row in run(worktree, "ls-files", "-u", "-z").names)
+    results = []
+    for row in run(worktree, "ls-files", "-u", "-z").names:
+        results.append(row.partition("\t")[2])
+    return frozenset(results)
 
 
 def signed_commit(
@@ -428,26 +586,42 @@ def signed_commit(
     """
     flags = ["-S", tree, *(flag for parent in parents for flag in ("-p", parent))]
     seconds, stdin = (SIGN_TERMINAL_TIMEOUT, None) if ask else (SIGN_TIMEOUT, b"")
-    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:  # ssh-keygen asks on the terminal itself
+    with NamedTemporaryFile(prefix="ai-lessons-message-") as file:
+        # ssh-keygen asks on the terminal itself
         file.write(message)
         file.flush()
         command = ("commit-tree", *flags, "-F", file.name)
-        return run(worktree, *command, stdin=stdin, extra=people, timeout=seconds, terminal=len if ask else None)
+        terminal = None
+        if ask:
+            terminal = len
+        return run(
+            worktree, *command, stdin=stdin, extra=people, timeout=seconds, terminal=terminal
+        )
 
 
-REMOTE_SECONDS: Final = 300.0  # The longest time for one answer of a remote, typing a password included
-_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
+# The longest time for one answer of a remote, typing a password included
+REMOTE_SECONDS: Final = 300.0
+_SSH_PATIENCE: Final = (
+    "-oConnectTimeout=20",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=3",
+)
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
 _ROW: Final = expression(r"([ +\-*!=])\t(\S*):([^\s:]+)\t(.*)")
 PRE_PUSH: Final = "your hook pre-push refused it"
-_PUSH_FAILED: Final = "error: failed to push some refs"  # Git's last line, which names no reason
-_HOOK_LINES: Final = 10  # Lines of a hook that are shown
+# Git's last line, which names no reason
+_PUSH_FAILED: Final = "error: failed to push some refs"
+# Lines of a hook that are shown
+_HOOK_LINES: Final = 10
 _RACE: Final = expression(
-    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
+    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already "
+    r"exists|remote ref updated"
 )
 
 # amounts in the output of `--progress`, and every line of such output
-_AMOUNT: Final = expression(rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)")
+_AMOUNT: Final = expression(
+    rb"((?:Receiving|Writing) objects|Resolving deltas): +\d+% \((\d+)/(\d+)\)"
+)
 _AMOUNTS: Final = expression(
     r"^(?:remote: )?(?:(?:Enumerating|Counting|Compressing|Receiving|Writing) objects|Resolving deltas"
     r"|Total \d|Delta compression|Done$).*\n?",
@@ -456,10 +630,18 @@ _AMOUNTS: Final = expression(
 
 
 class Network:
-    """One remote. `ask`: a person is at the terminal, so git and ssh may ask for a password there, and show amounts."""
+    """One remote. `ask`.
+
+    A person is at the terminal, so git and ssh may ask for a password there, and show amounts.
+    """
 
     def __init__(
-        self, worktree: Worktree, remote: str, *, ask: bool, progress: Callable[[str, int, int], object]
+        self,
+        worktree: Worktree,
+        remote: str,
+        *,
+        ask: bool,
+        progress: Callable[[str, int, int], object],
     ) -> None:
         self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
         self._shown = ("--progress",) if ask else ()
@@ -470,29 +652,49 @@ class Network:
             self.progress(step.decode(), int(done), int(total))
 
     def fetch(self) -> None:
-        """Update the remote-tracking branches, and delete those of deleted branches. Raises Unreachable."""
-        # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client writes.
-        # FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
-        flags = ("--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        """Update the remote-tracking branches, and delete those of deleted branches.
+
+        Raises Unreachable.
+        """
+        # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client
+        # writes. FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
+        flags = (
+            "--prune",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-recurse-submodules",
+        )
         refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
         # no reflog is started for new branches: for thousands it takes half the time
         settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
         self.progress(f"Fetching from {self._remote}", 0, 0)
-        done = self._run(*settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs)
+        done = self._run(
+            *settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs
+        )
         if done.code:
             raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
 
     def main_branch(self) -> str:
-        """The branch that a new clone checks out; empty if the remote names none. Raises Unreachable."""
+        """The branch that a new clone checks out; empty if the remote names none.
+
+        Raises Unreachable.
+        """
         head = self._run("ls-remote", "--symref", self._remote, "HEAD").text.partition("\t")[0]
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+        if head.startswith("ref: refs/heads/"):
+            return head.removeprefix("ref: refs/heads/")
+        return ""
 
     def push(self, wishes: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        """Push commits (empty: remove) to branches (full refs), never with force. Raises Unreachable.
+        """Push commits (empty: remove) to branches (full refs), never with force.
 
-        The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and why.
+        Raises Unreachable.
+
+        The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and
+        why.
         """
-        refs = [f"{source}:{target}" for target, source in wishes.items()]
+        refs = []
+        for target, source in wishes.items():
+            refs.append(f"{source}:{target}")
         flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
         if not refs:
             return {}
@@ -503,22 +705,36 @@ class Network:
                 return dict.fromkeys(wishes, ("refused", reason))
             raise self._unreachable("pushed to", done.err, f"push {self._remote}")
         # `--quiet` leaves out what succeeded
-        return dict.fromkeys(wishes, ("done", "")) | {row[3]: _state(row[1], row[4], done.err) for row in rows}
+        return dict.fromkeys(wishes, ("done", "")) | {
+            row[3]: _state(row[1], row[4], done.err) for row in rows
+        }
 
     def _hook_reason(self, done: Done) -> str:
         """What the hook `pre-push` printed, where it ended the push; empty where there is none."""
         if not os.access(_hooks_folder(self._worktree) / "pre-push", os.X_OK):
             return ""
         lines = (line.strip() for line in f"{done.err}\n{done.text}".splitlines())
-        words = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith((_PUSH_FAILED, "To "))]
+        words = []
+        for line in lines:
+            if any(map(str.isalnum, line)) and not line.startswith((_PUSH_FAILED, "To ")):
+                words.append(line)
         return f"{PRE_PUSH}: " + ("; ".join(words[:_HOOK_LINES]) or "it gave no reason")
 
     @online()
     def _run(self, *arguments: str) -> Done:
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
-        show = self._show_progress if self._ask else None
+        show = None
+        if self._ask:
+            show = self._show_progress
         try:
-            done = run(self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=REMOTE_SECONDS, terminal=show)
+            done = run(
+                self._worktree,
+                *_HTTP_PATIENCE,
+                *arguments,
+                extra=extra,
+                timeout=REMOTE_SECONDS,
+                terminal=show,
+            )
         except StorageFailed as error:
             raise Unreachable(
                 f"{self._remote} gave no answer within {REMOTE_SECONDS:.0f} seconds",
@@ -527,7 +743,10 @@ class Network:
         return done._replace(err=_AMOUNTS.sub("", done.err))
 
     def _ssh(self) -> dict[str, str]:
-        """The ssh command with timeouts, and without questions where no person could answer; not the user's own."""
+        """The ssh command with timeouts, and without questions where no person could answer.
+
+        Not the user's own.
+        """
         command = setting(self._worktree, "core.sshCommand") or "ssh"
         from_environment = os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH")
         if from_environment or os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
@@ -537,8 +756,13 @@ class Network:
 
     def _unreachable(self, what: str, err: str, command: str) -> Unreachable:
         reason, advice = why(err)
-        hint = f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}"
-        return Unreachable(f"nothing was {what} {self._remote}: {reason}", hint=f"{advice}; {hint}" if advice else hint)
+        hint = (
+            f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {command}"
+        )
+        return Unreachable(
+            f"nothing was {what} {self._remote}: {reason}",
+            hint=f"{advice}; {hint}" if advice else hint,
+        )
 
 
 _NOISE = expression(
@@ -549,34 +773,43 @@ _NOISE = expression(
 
 _ADVICE = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED",
-     "the server shows another key than before: compare it with the one that it publishes, then ssh-keygen -R SERVER"),
+     ("the server shows another key than before: compare it with the one that it publishes, then ssh-keygen -R SERVER")),
     ("Host key verification failed",
-     "ssh does not trust this server: connect to it once with ssh, and compare its key with the one that it publishes"),
+     ("ssh does not trust this server: connect to it once with ssh, and compare its key with the one that it publishes")),
     (r"Permission denied \(|Too many authentication failures",
-     "the server took no key of yours: ssh-add -l lists those that ssh offers, and your account there has to know one"),
-    ("Authentication failed|could not read (?:Username|Password)|terminal prompts disabled|Invalid username",
+     ("the server took no key of yours: ssh-add -l lists those that ssh offers, and your account there has to know one")),
+    (("Authentication failed|could not read (?:Username|Password)|terminal prompts disabled|Invalid username"),
      "git could not sign in: a credential helper or a token does, or an address over ssh"),
-    ("(?i)repository .*not found|does not appear to be a git repository|does not exist|project .* not be found",
+    (("(?i)repository .*not found|does not appear to be a git repository|does not exist|project .* not be found"),
      "look at the address; a server also says so of a repository that you may not read"),
-    (r"Permission to \S+ denied|returned error: 403|[Nn]ot allowed to push|Write access to repository not granted",
-     "your account may not do that there: ask for the right, or sync with a copy of the repository that is yours"),
-    ("(?i)certificate", "git does not trust the certificate of this server: http.sslCAInfo names one that it may"),
-    ("Could not resolve host|Network is unreachable|Connection (?:timed|refused|closed by|reset by)|Operation timed",
+    ((r"Permission to \S+ denied|returned error: 403|[Nn]ot allowed to push|Write access to repository not granted"),
+     ("your account may not do that there: ask for the right, or sync with a copy of the repository that is yours")),
+    ("(?i)certificate", ("git does not trust the certificate of this server: http.sslCAInfo names one that it may")),
+    (("Could not resolve host|Network is unreachable|Connection (?:timed|refused|closed by|reset by)|Operation timed"),
      "look at the network and at the name of the server"),
 )  # fmt: skip
 
 
 def why(err: str) -> tuple[str, str]:
-    """Why git failed on the network, in its own words and on one line, and what helps; empty where that is not known.
+    """Why git failed on the network, in its own words and on one line, and what helps.
 
-    The reason of ssh or of the server stands above the last line, which only says that nothing could be read.
+    Empty where that is not known.
+
+    The reason of ssh or of the server stands above the last line, which only says that nothing
+    could be read.
     """
-    lines = [line.strip("@ \t") for line in err.splitlines()]
+    lines = []
+    for line in err.splitlines():
+        lines.append(line.strip("@ \t"))
     reasons = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
     blamed = [line for line in reasons if any(re.search(pattern, line) for pattern, _ in _ADVICE)]
     # three lines of git say enough
-    words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[:3]
-    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, "\n".join(words))), "")
+    words = (blamed or reasons or [line for line in lines if line][-1:] or ["git gave no reason"])[
+        :3
+    ]
+    advice = next(
+        (advice for pattern, advice in _ADVICE if re.search(pattern, "\n".join(words))), ""
+    )
     return "; ".join(words), advice
 
 
@@ -587,8 +820,16 @@ def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
     if summary.startswith("[rejected]") or _RACE.search(reason):
         return "late", reason
     if "remote ref does not exist" in reason:
-        return "done", ""  # another clone has removed it
-    lines = (line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: "))
-    words = [line.removeprefix("error: ") for line in lines if any(map(str.isalnum, line))]
+        # another clone has removed it
+        return "done", ""
+    lines = (
+        line.removeprefix("remote: ").strip()
+        for line in err.splitlines()
+        if line.startswith("remote: ")
+    )
+    words = []
+    for line in lines:
+        if any(map(str.isalnum, line)):
+            words.append(line.removeprefix("error: "))
     message = "; ".join(words[:_HOOK_LINES])
     return "refused", f"{reason}: {message}" if message and message not in reason else reason

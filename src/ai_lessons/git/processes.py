@@ -1,4 +1,7 @@
-"""Programs that we start, each in a session of its own: neither it nor what it started outlives its time."""
+"""Programs that we start, each in a session of its own.
+
+Neither it nor what it started outlives its time.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,15 @@ OWN = ("ai-lessons", "lesson", "ai-lessons-mcp")
 def program_path(name: str) -> str:
     """The absolute path of one of our programs, for others to call it by.
 
-    It lies beside the one that runs now, or beside our interpreter. Raises NotFound: neither has it.
+    It lies beside the one that runs now, or beside our interpreter. Raises NotFound: neither has
+    it.
     """
-    # not resolved: an upgrade leaves the link of pipx, uv or a package manager, and may take away what it leads to
-    called = sys.argv[0] if os.path.basename(sys.argv[0]) in OWN else sys.executable
+    # not resolved: an upgrade leaves the link of pipx, uv or a package manager, and may take away
+    # what it leads to
+    if os.path.basename(sys.argv[0]) in OWN:
+        called = sys.argv[0]
+    else:
+        called = sys.executable
     folders = [os.path.dirname(os.path.abspath(called)), os.path.dirname(sys.executable)]
     path = shutil.which(name, path=os.pathsep.join(folders))
     if path is None:
@@ -47,8 +55,9 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds, `stdin` None: ours.
 
-    `terminal`: it stays in our session and may ask the user; called with its standard error, from another thread.
-    Raises subprocess.TimeoutExpired: it did not end in time and was killed with its children. OSError: no start.
+    `terminal`: it stays in our session and may ask the user; called with its standard error, from
+    another thread. Raises subprocess.TimeoutExpired: it did not end in time and was killed with its
+    children. OSError: no start.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -79,9 +88,11 @@ def run(
 def _end(process: subprocess.Popen[bytes], *, own_group: bool) -> None:
     """End a program with its children."""
     if not own_group:
-        process.terminate()  # git ends its own children when it is asked to
+        # git ends its own children when it is asked to
+        process.terminate()
         return
-    # also where the program itself has ended: as long as one of its children lives, the number stays theirs
+    # also where the program itself has ended: as long as one of its children lives, the number
+    # stays theirs
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -100,30 +111,55 @@ def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading
     return thread
 
 
-def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:
-    """Start a program without output that goes on after us; `stdin` is all its input. Raises OSError."""
+def leave_running(
+    argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b""
+) -> None:
+    """Start a program without output that goes on after us; `stdin` is all its input.
+
+    Raises OSError.
+    """
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, start_new_session=True
+        argv,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=nothing,
+        stderr=nothing,
+        start_new_session=True,
     )
     if process.stdin:
         with suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(stdin)
-    threading.Thread(target=process.wait, daemon=True).start()  # or it stays as a zombie until we end
+    # or it stays as a zombie until we end
+    threading.Thread(target=process.wait, daemon=True).start()
 
 
-KEPT = 20_000  # Bytes kept of each stream: the first half and the last half of them
-TIMED_OUT = 124  # Exit code of a script that was stopped because its time was over, as timeout(1) has it
+# Bytes kept of each stream: the first half and the last half of them
+KEPT = 20_000
+# Exit code of a script that was stopped because its time was over, as timeout(1) has it
+TIMED_OUT = 124
 
 
 def start(
-    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str] | None, own_group: bool = True, **streams: int
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    own_group: bool = True,
+    **streams: int,
 ) -> subprocess.Popen[bytes]:
-    """Start a command, in a process group of its own or ours. Raises NotFound (folder, program), StorageFailed."""
+    """Start a command, in a process group of its own or ours.
+
+    Raises NotFound (folder, program), StorageFailed.
+    """
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
     try:
-        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=0 if own_group else None, **streams)  # type: ignore[call-overload,no-any-return]  # streams
+        process_group = None
+        if own_group:
+            process_group = 0
+        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=process_group, **streams)  # type: ignore[call-overload,no-any-return]  # streams
     except FileNotFoundError as error:
         raise NotFound("program", argv[0]) from error
     except OSError as error:
@@ -131,7 +167,10 @@ def start(
 
 
 class Captured(NamedTuple):
-    """How a command ended, and the beginning and end of what it printed; `omitted` counts the bytes left out."""
+    """How a command ended, and the beginning and end of what it printed.
+
+    `omitted` counts the bytes left out.
+    """
 
     code: int
     timed_out: bool
@@ -161,7 +200,10 @@ class _Excerpt:
 
     @property
     def text(self) -> str:
-        between = f"\n… {self.omitted} bytes left out …\n".encode() if self.omitted else b""
+        if self.omitted:
+            between = f"\n… {self.omitted} bytes left out …\n".encode()
+        else:
+            between = b""
         return (bytes(self._head) + between + bytes(self._tail)).decode("utf-8", "replace")
 
 
@@ -173,37 +215,57 @@ def run_captured(
     env: Mapping[str, str] | None = None,
     interrupted: Callable[[], None] = lambda: None,
 ) -> Captured:
-    """Exit code (128 + n for signal n) and output of a command without input. Raises NotFound, StorageFailed."""
+    """Exit code (128 + n for signal n) and output of a command without input.
+
+    Raises NotFound, StorageFailed.
+    """
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     began, timed_out = time.monotonic(), False
-    excerpts = {stream: _Excerpt(KEPT) for stream in (child.stdout, child.stderr) if stream}
+    excerpts = {}
+    for stream in (child.stdout, child.stderr):
+        if stream:
+            excerpts[stream] = _Excerpt(KEPT)
     readers = [_listen(stream, excerpt.add) for stream, excerpt in excerpts.items()]
-    child.stdout = child.stderr = None  # their readers close them
+    # their readers close them
+    child.stdout = child.stderr = None
     with ExitStack() as unwanted:
         unwanted.callback(end, child)
         while child.poll() is None and not timed_out:
             interrupted()
             with suppress(subprocess.TimeoutExpired):
-                child.wait(0.05)  # `interrupted` raises when the person gives up, so it is called often
-            timed_out = timeout is not None and time.monotonic() - began > timeout and child.poll() is None
+                # `interrupted` raises when the person gives up, so it is called often
+                child.wait(0.05)
+            timed_out = (
+                timeout is not None and time.monotonic() - began > timeout and child.poll() is None
+            )
         if not timed_out:
             unwanted.pop_all()
     ended = time.monotonic()
     for reader in readers:
         # go on reading for half a second: something left behind may hold the output open
         reader.join(max(ended + 0.5 - time.monotonic(), 0))
-    code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
+    if timed_out:
+        code = TIMED_OUT
+    elif child.returncode >= 0:
+        code = child.returncode
+    else:
+        code = 128 - child.returncode
     out, err = excerpts.values()
     return Captured(code, timed_out, out.text, err.text, out.omitted + err.omitted)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child's whole process group to end, and kill it three seconds later. Returns when the child is gone."""
+    """Ask the child's whole process group to end, and kill it three seconds later.
+
+    Returns when the child is gone.
+    """
     signal_group(child.pid, signal.SIGTERM)
-    signal_group(child.pid, signal.SIGCONT)  # a stopped process would never see the request
+    # a stopped process would never see the request
+    signal_group(child.pid, signal.SIGCONT)
     with suppress(subprocess.TimeoutExpired):
-        child.wait(3.0)  # a program that cleans up is done in that time, and the caller waits for it
+        # a program that cleans up is done in that time, and the caller waits for it
+        child.wait(3.0)
     # its children may have outlived it; the number stays theirs as long as one of them lives
     signal_group(child.pid, signal.SIGKILL)
     child.wait()

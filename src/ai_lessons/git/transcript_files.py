@@ -1,4 +1,6 @@
-"""The records of transcripts that agent hosts keep: JSON lines, one JSON text, compressed lines, a database.
+"""The records of transcripts that agent hosts keep.
+
+JSON lines, one JSON text, compressed lines, a database.
 
 What comes out of a file is limited, not what goes in: a small file can hold much.
 """
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
     Record = tuple[int, Any]
     Tables = Mapping[str, tuple[str, Mapping[str, str]]]
 
-MOST_BYTES, MOST_RECORDS = 1 << 30, 2_000_000  # of one file, as they come out of it
-_RECORD_LIMIT = 32 << 20  # Bytes of one record; what is longer is read in pieces, none of which is one
-_MOST_VALUES = 2_000_000  # Values of one record: each takes some sixty bytes of memory and may be written with two
+# of one file, as they come out of it
+MOST_BYTES, MOST_RECORDS = 1 << 30, 2_000_000
+# Bytes of one record; what is longer is read in pieces, none of which is one
+_RECORD_LIMIT = 32 << 20
+# Values of one record: each takes some sixty bytes of memory and may be written with two
+_MOST_VALUES = 2_000_000
 
 
 class TranscriptTooLarge(StorageFailed):
@@ -36,12 +41,16 @@ class TranscriptTooLarge(StorageFailed):
 
 
 def records(file: Path) -> Iterator[Record]:
-    """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
+    """The records of a transcript with their line.
 
-    None stands for a line that is no JSON. Raises StorageFailed: it is compressed and nothing here can read that, or
-    is damaged. TranscriptTooLarge, after those that were read. NotFound: it is gone.
+    Of JSON lines, of one JSON text with `messages`, or of a database.
+
+    None stands for a line that is no JSON. Raises StorageFailed: it is compressed and nothing here
+    can read that, or is damaged. TranscriptTooLarge, after those that were read. NotFound: it is
+    gone.
     """
-    if file.suffix == ".zst":  # Codex keeps them so after a week
+    if file.suffix == ".zst":
+        # Codex keeps them so after a week
         if not file.with_suffix("").exists():
             yield from _uncompressed(file)
         return
@@ -61,7 +70,8 @@ def records_in(data: bytes) -> Iterator[Record]:
         yield from _lines(BytesIO(data))
         return
     messages = whole.get("messages")
-    messages = messages if isinstance(messages, list) else []
+    if not isinstance(messages, list):
+        messages = []
     if isinstance(info := whole.get("info"), dict) and "directory" in info:
         yield from ((1, record) for message in messages for record in _exported(info, message))
         return
@@ -80,13 +90,20 @@ def _lines(lines: IO[bytes]) -> Iterator[Record]:
 
 
 def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
-    """The parts of a message as `opencode export` writes them, in the form of `_parts`; a subagent is asked by one."""
+    """The parts of a message as `opencode export` writes them, in the form of `_parts`.
+
+    A subagent is asked by one.
+    """
     try:
         stated, parts = message["info"], [*message["parts"]]
-        role = "agent" if info.get("parentID") else stated["role"]
+        if info.get("parentID"):
+            role = "agent"
+        else:
+            role = stated["role"]
         at = _moment(stated["time"]["created"])
         where = {"session": info.get("id"), "cwd": info["directory"], "at": at, "role": role}
-    except (TypeError, KeyError, ValueError, OverflowError, OSError):  # its form is not known
+    except (TypeError, KeyError, ValueError, OverflowError, OSError):
+        # its form is not known
         yield None
         return
     yield from ({"part": part, **where} for part in parts)
@@ -98,8 +115,12 @@ def _moment(milliseconds: Any) -> str:
 
 
 def _uncompressed(file: Path) -> Iterator[Record]:
-    """The records of a file compressed by Zstandard, by the program for it: Python has none before 3.14."""
-    import shutil  # only here, as a list loads this module, too
+    """The records of a file compressed by Zstandard, by the program for it.
+
+    Python has none before 3.14.
+    """
+    # only here, as a list loads this module, too
+    import shutil
     import subprocess
 
     program = shutil.which("zstd")
@@ -107,7 +128,9 @@ def _uncompressed(file: Path) -> Iterator[Record]:
         raise StorageFailed("compressed, not read; to have it read install the program zstd")
     argv = [program, "-dcq", "--", str(file.absolute())]
     nothing = subprocess.DEVNULL
-    with subprocess.Popen(argv, cwd="/", stdin=nothing, stdout=subprocess.PIPE, stderr=nothing) as reader:
+    with subprocess.Popen(
+        argv, cwd="/", stdin=nothing, stdout=subprocess.PIPE, stderr=nothing
+    ) as reader:
         if reader.stdout is not None:
             yield from _lines(reader.stdout)
     if reader.returncode:
@@ -115,7 +138,8 @@ def _uncompressed(file: Path) -> Iterator[Record]:
 
 
 def _json(data: bytes | str) -> Any:
-    data = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > _MOST_VALUES:
         return None
     try:
@@ -128,7 +152,10 @@ def _json(data: bytes | str) -> Any:
 
 
 class _Part(NamedTuple):
-    """A part of a message in the order in which parts are told: where it stands, and what it belongs to."""
+    """A part of a message in the order in which parts are told.
+
+    Where it stands, and what it belongs to.
+    """
 
     session: str
     at: float
@@ -138,11 +165,15 @@ class _Part(NamedTuple):
 
 
 def _parts(file: Path) -> Iterator[Record]:
-    """The parts of the messages, session by session; None for one that cannot be read. Raises TranscriptTooLarge."""
+    """The parts of the messages, session by session; None for one that cannot be read.
+
+    Raises TranscriptTooLarge.
+    """
     try:
         with foreign(file) as db:
             yield from _parts_in(db)
-    except sqlite3.Error:  # another version, or being made: there is nothing in it that we can read
+    except sqlite3.Error:
+        # another version, or being made: there is nothing in it that we can read
         yield 0, None
 
 
@@ -150,39 +181,59 @@ def _parts_in(db: sqlite3.Connection) -> Iterator[Record]:
     layout = tables(db)
     roles, folders, parts = dict[Any, Any](), dict[Any, Any](), list[_Part]()
     for _, name, message in _rows(db, layout, "message", "id", "data"):
-        outer = _json(message) if isinstance(message, str) else None
+        outer = None
+        if isinstance(message, str):
+            outer = _json(message)
         roles[name] = outer.get("role") if isinstance(outer, dict) else None
     for _, name, folder in _rows(db, layout, "session", "id", "directory"):
         folders[name] = folder
-    for row, name, message, session, at in _rows(db, layout, "part", "id", "message_id", "session_id", "time_created"):
-        moment = at if isinstance(at, (int, float)) else 0
+    for row, name, message, session, at in _rows(
+        db, layout, "part", "id", "message_id", "session_id", "time_created"
+    ):
+        if isinstance(at, (int, float)):
+            moment = at
+        else:
+            moment = 0
         parts.append(_Part(str(session), moment, str(name), row, str(message)))
     parts.sort()
     texts = _texts(db, layout, parts)
     for number, (part, text) in enumerate(zip(parts, texts, strict=True), 1):
         try:
-            where = {"role": roles[part.message], "cwd": folders[part.session], "at": _moment(part.at)}
-        except (KeyError, ValueError, OverflowError, OSError):  # it belongs to nothing, or to no time
+            where = {
+                "role": roles[part.message],
+                "cwd": folders[part.session],
+                "at": _moment(part.at),
+            }
+        except (KeyError, ValueError, OverflowError, OSError):
+            # it belongs to nothing, or to no time
             yield number, None
             continue
         yield number, {"part": _json(text), "session": part.session, **where}
 
 
 def _texts(db: sqlite3.Connection, layout: Tables, parts: Iterable[_Part]) -> Iterator[str]:
-    """The JSON text of each part; none where it is longer than we read. Raises TranscriptTooLarge."""
+    """The JSON text of each part; none where it is longer than we read.
+
+    Raises TranscriptTooLarge.
+    """
     table, columns = layout["part"]
     query = f"SELECT {columns.get('data', 'NULL')} FROM {table} WHERE rowid = ?"  # noqa: S608 - quoted
     size = 0
     for part in parts:
         row = _row(db, query, part.row)
-        text = str(row[0]) if row else ""
+        if row:
+            text = str(row[0])
+        else:
+            text = ""
         size += len(text)
         if size > MOST_BYTES:
             raise TranscriptTooLarge
         yield text
 
 
-def _rows(db: sqlite3.Connection, layout: Tables, table: str, *names: str) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    db: sqlite3.Connection, layout: Tables, table: str, *names: str
+) -> Iterator[tuple[Any, ...]]:
     """The number of each row of a table and these columns of it, but for rows that are longer than we read.
 
     Raises sqlite3.Error: it has no such table or column. TranscriptTooLarge.

@@ -10,7 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import GitMissing, NoRepository, NotFound, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import (
+    GitMissing,
+    NoRepository,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsupportedRepository,
+)
 from ai_lessons.git.files import read_json, reason, translated
 from ai_lessons.model import expression
 
@@ -19,10 +26,13 @@ if TYPE_CHECKING:
 
 STATE_FOLDER = "ai-lessons"
 _FALSE = frozenset(("false", "no", "off", "0"))
-TRUE = frozenset(("true", "yes", "on", "1"))  # The usual ones of the values that git takes for true
-_EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
-# What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
-# settings that the user gave on purpose (`git -c`), and git itself passes them on
+# The usual ones of the values that git takes for true
+TRUE = frozenset(("true", "yes", "on", "1"))
+_EXTENSIONS = frozenset(
+    ("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees")
+)
+# What `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT:
+# those two carry settings that the user gave on purpose (`git -c`), and git itself passes them on
 GIT_VARIABLES = frozenset((
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
     "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_NAMESPACE", "GIT_NO_REPLACE_OBJECTS",
@@ -30,18 +40,22 @@ GIT_VARIABLES = frozenset((
     "GIT_WORK_TREE",
 ))  # fmt: skip
 _COMMIT = expression("[0-9a-f]{40}")
-_UNDECODED = expression("[\ud800-\udfff]")  # What Python makes of bytes of a name that are no UTF-8
+# What Python makes of bytes of a name that are no UTF-8
+_UNDECODED = expression("[\ud800-\udfff]")
 _SECTION = expression(r'\[\s*+([\w.-]++)\s*+(?:"((?:[^"\\]|\\.)*+)")?\s*+\]')
 
 
 class Worktree(NamedTuple):
     """One folder of one git worktree."""
 
-    root: Path  # the knowledge repository, the only folder that we touch
-    top: Path  # the worktree's top folder: `root` or above it
+    # the knowledge repository, the only folder that we touch
+    root: Path
+    # the worktree's top folder: `root` or above it
+    top: Path
     git_dir: Path
     common_dir: Path
-    prefix: str  # `root` relative to `top` with a trailing slash, or empty
+    # `root` relative to `top` with a trailing slash, or empty
+    prefix: str
 
     @property
     def state_dir(self) -> Path:
@@ -55,7 +69,9 @@ class Worktree(NamedTuple):
 
     def _state_in(self, git_dir: Path) -> Path:
         base = git_dir / STATE_FOLDER
-        return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
+        if self.prefix:
+            return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12]
+        return base
 
 
 GIT_FOLDER = ".git"
@@ -68,7 +84,10 @@ def as_hub(git_dir: Path) -> Worktree:
 
 
 class Head(NamedTuple):
-    """`ref` is the checked-out branch in full, None when detached; `commit` None before the first commit."""
+    """`ref` is the checked-out branch in full, None when detached.
+
+    `commit` None before the first commit.
+    """
 
     ref: str | None
     commit: str | None
@@ -77,8 +96,10 @@ class Head(NamedTuple):
 def locate(path: Path) -> Worktree:
     """The worktree around `path`, which need not be its top.
 
-    Raises NoRepository. Refused: another user's, or one whose git folder or settings lie among pulled files.
-    UnsupportedRepository: bare, SHA-256, reftable, a worktree setting, an unknown extension. StorageFailed: damaged.
+    Raises NoRepository. Refused: another user's, or one whose git folder or settings lie among
+    pulled files.
+    UnsupportedRepository: bare, SHA-256, reftable, a worktree setting, an unknown extension.
+    StorageFailed: damaged.
     """
     with translated(str(path)):
         refuse_linked(path)
@@ -90,24 +111,37 @@ def locate(path: Path) -> Worktree:
             raise NoRepository(str(path))
         if _is_git_dir(root):
             raise UnsupportedRepository(
-                f"{root} is a git directory or a bare repository: there are no files in it to read or edit",
+                (
+                    f"{root} is a git directory or a bare repository: there are no files in "
+                    "it to read or edit"
+                ),
                 hint="clone it: ai-lessons admin init --from " + str(root),
             )
         for top in (root, *root.parents):
             refuse_layout(top)
             git_dir = _git_dir_of(top)
             if git_dir is not None:
-                prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
+                if root == top:
+                    prefix = ""
+                else:
+                    prefix = root.relative_to(top).as_posix() + "/"
                 worktree = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
                 _refuse_pulled(worktree)
                 _refuse_strangers(worktree)
                 _refuse_formats(worktree)
                 return worktree
-        missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
-        if 0 < len(missing) < len(_GIT_PARTS):  # a new repository would lack the knowledge in it
+        missing = []
+        for name in _GIT_PARTS:
+            if not (root / ".git" / name).exists():
+                missing.append(name)
+        if 0 < len(missing) < len(_GIT_PARTS):
+            # a new repository would lack the knowledge in it
             raise StorageFailed(
                 f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
-                hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+                hint=(
+                    "keep the files, clone again and copy them in: docs/how-to/back-up.md, "
+                    "git itself is damaged"
+                ),
             )
         _refuse_left_behind(root)
     raise NoRepository(str(path))
@@ -116,14 +150,20 @@ def locate(path: Path) -> Worktree:
 def _refuse_left_behind(root: Path) -> None:
     """Raises NotFound: the folder is a worktree of a repository that is no more where it was."""
     file = root / ".git"
-    text = file.read_bytes()[:4096].decode(errors="replace") if file.is_file() and not file.is_symlink() else ""
+    if file.is_file() and not file.is_symlink():
+        text = file.read_bytes()[:4096].decode(errors="replace")
+    else:
+        text = ""
     if text.startswith("gitdir: ") and not (root / text.removeprefix("gitdir: ").strip()).exists():
         hint = f"where the repository is now: git worktree repair {root}"
         raise NotFound("repository of the worktree", str(root), hint=hint)
 
 
 def refuse_linked(path: Path) -> None:
-    """Raises Refused if `.ai` or `.ai/reference` is a link, as a project may bring it; in the home folder it may."""
+    """Raises Refused if `.ai` or `.ai/reference` is a link, as a project may bring it.
+
+    In the home folder it may.
+    """
     place = Path(os.path.abspath(path.expanduser()))
     if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
         return
@@ -131,18 +171,29 @@ def refuse_linked(path: Path) -> None:
         if folder.is_symlink():
             target = os.readlink(folder)
             raise Refused(
-                f"{folder} is a link to {target}: the knowledge folder of a project must lie in the project",
-                hint="--tier user leaves the project out; to work on what the link leads to, name that folder: --repo",
+                (
+                    f"{folder} is a link to {target}: the knowledge folder of a project must "
+                    "lie in the project"
+                ),
+                hint=(
+                    "--tier user leaves the project out; to work on what the link leads to, "
+                    "name that folder: --repo"
+                ),
             )
 
 
 def refuse_layout(folder: Path) -> None:
     """Raises Refused for a folder that git, started there, would take for a repository."""
     # git would read the settings in it, and those can run programs
-    head, common, objects, refs = (os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs"))
+    head, common, objects, refs = (
+        os.path.lexists(folder / n) for n in ("HEAD", "commondir", "objects", "refs")
+    )
     if head and (common or (objects and refs)):
         hint = f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first"
-        raise Refused(f"{folder} holds the files of a git directory, whose settings could run programs here", hint=hint)
+        raise Refused(
+            f"{folder} holds the files of a git directory, whose settings could run programs here",
+            hint=hint,
+        )
 
 
 def _refuse_pulled(worktree: Worktree) -> None:
@@ -152,21 +203,39 @@ def _refuse_pulled(worktree: Worktree) -> None:
         for top in git_dir.parents:
             if GIT_FOLDER in git_dir.relative_to(top).parts:
                 break
-            if top == worktree.top or (os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in folders):
+            if top == worktree.top or (
+                os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in folders
+            ):
                 raise Refused(
-                    f"{worktree.top / GIT_FOLDER} leads to {git_dir}, which lies among the files of {top}",
-                    hint="a pull could write it: clone the repository anew, git keeps its folder elsewhere",
+                    (
+                        f"{worktree.top / GIT_FOLDER} leads to {git_dir}, which lies among "
+                        f"the files of {top}"
+                    ),
+                    hint=(
+                        "a pull could write it: clone the repository anew, git keeps its "
+                        "folder elsewhere"
+                    ),
                 )
-    trees = (worktree.top, *([worktree.common_dir.parent] if worktree.common_dir.name == GIT_FOLDER else []))
+    trees = (
+        worktree.top,
+        *([worktree.common_dir.parent] if worktree.common_dir.name == GIT_FOLDER else []),
+    )
     for config in (worktree.common_dir / "config", worktree.git_dir / "config.worktree"):
         for key, value in _rows(config):
             if key not in {"include.path", "includeif.path"}:
                 continue
             file = (config.parent / os.path.expanduser(value)).resolve()
-            if any(file.is_relative_to(tree) for tree in trees) and not file.is_relative_to(worktree.common_dir):
+            if any(file.is_relative_to(tree) for tree in trees) and not file.is_relative_to(
+                worktree.common_dir
+            ):
                 raise Refused(
-                    f"the git settings of {worktree.top} include {value}, one of its files, which a pull may write",
-                    hint=f"copy what you want of it into {config}, and take the include out of there",
+                    (
+                        f"the git settings of {worktree.top} include {value}, one of its "
+                        "files, which a pull may write"
+                    ),
+                    hint=(
+                        f"copy what you want of it into {config}, and take the include out of there"
+                    ),
                 )
 
 
@@ -177,7 +246,9 @@ def _git_dir_of(top: Path) -> Path | None:
         if not text.startswith("gitdir: "):
             return None
         dot_git = (top / text.removeprefix("gitdir: ").rstrip("\n")).resolve()
-    return dot_git if _is_git_dir(dot_git) else None
+    if _is_git_dir(dot_git):
+        return dot_git
+    return None
 
 
 def _is_git_dir(folder: Path) -> bool:
@@ -196,35 +267,55 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 def _refuse_strangers(worktree: Worktree) -> None:
-    """Git's own rule: the owner of the git directory decides which programs run on it (hooks, filters)."""
+    """Git's own rule.
+
+    The owner of the git directory decides which programs run on it (hooks, filters).
+    """
     users = {os.geteuid()}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         users.add(int(os.environ["SUDO_UID"]))
     places = {worktree.top, worktree.top / ".git", worktree.git_dir, worktree.common_dir}
-    strangers = [place for place in sorted(places) if place.lstat().st_uid not in users]
+    strangers = []
+    for place in sorted(places):
+        if place.lstat().st_uid not in users:
+            strangers.append(place)
     if not strangers:
         return
-    from ai_lessons.git import processes  # it loads subprocess, which no reader needs
+    # it loads subprocess, which no reader needs
+    from ai_lessons.git import processes
 
-    env = {name: value for name, value in os.environ.items() if name not in GIT_VARIABLES}
-    try:  # git checks the owner, and honours `safe.directory`
-        done = processes.run(("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0)
+    env = {}
+    for name, value in os.environ.items():
+        if name not in GIT_VARIABLES:
+            env[name] = value
+    try:
+        # git checks the owner, and honours `safe.directory`
+        done = processes.run(
+            ("git", "rev-parse", "--git-dir"), cwd=worktree.top, env=env, timeout=60.0
+        )
     except FileNotFoundError:
         raise GitMissing from None
     if done.returncode:
         hint = f"if you trust it: git config --global --add safe.directory {worktree.top}"
-        raise Refused(f"{strangers[0]} belongs to another user, so the repository is not opened", hint=hint)
+        raise Refused(
+            f"{strangers[0]} belongs to another user, so the repository is not opened", hint=hint
+        )
 
 
 def _refuse_formats(worktree: Worktree) -> None:
     settings = read_settings(worktree.common_dir / "config")
     linked = worktree.git_dir != worktree.common_dir
     fault = format_fault(settings, linked=linked)
-    elsewhere = "" if linked else settings.get("core.worktree", "")
+    if linked:
+        elsewhere = ""
+    else:
+        elsewhere = settings.get("core.worktree", "")
     if not fault and elsewhere and (worktree.git_dir / elsewhere).resolve() != worktree.top:
         fault = f"its files are elsewhere (core.worktree is {elsewhere})"
     if fault:
-        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be worked on: {fault}")
+        raise UnsupportedRepository(
+            f"the repository at {worktree.top} cannot be worked on: {fault}"
+        )
 
 
 @contextmanager
@@ -243,7 +334,10 @@ def shared_files(worktree: Worktree) -> Iterator[None]:
 
 
 def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
-    """The first setting of a repository that is not supported, or ""; the linked worktree of a bare one is."""
+    """The first setting of a repository that is not supported, or "".
+
+    The linked worktree of a bare one is.
+    """
     if settings.get("core.bare", "false").lower() in TRUE and not linked:
         return "it is bare"
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
@@ -258,8 +352,15 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
 
 
 def read_settings(config: Path) -> dict[str, str]:
-    """The plain settings of one git config file, `section.key` in lower case. Subsections and includes are left out."""
-    return {key: value for key, value in _rows(config) if key.count(".") == 1 and not key.startswith("includeif.")}
+    """The plain settings of one git config file, `section.key` in lower case.
+
+    Subsections and includes are left out.
+    """
+    settings: dict[str, str] = {}
+    for key, value in _rows(config):
+        if key.count(".") == 1 and not key.startswith("includeif."):
+            settings[key] = value
+    return settings
 
 
 def is_partial(worktree: Worktree) -> bool:
@@ -271,11 +372,16 @@ def is_partial(worktree: Worktree) -> bool:
 
 
 def _rows(config: Path) -> tuple[tuple[str, str], ...]:
-    """All settings, as often as they are stated: `section.key`, `section.Subsection.key`, `includeif.key`."""
+    """All settings, as often as they are stated.
+
+    `section.key`, `section.Subsection.key`, `includeif.key`.
+    """
     try:
         status = config.stat()
         # git writes another file and renames it, so that one file is read once
-        return _rows_of(config, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return _rows_of(
+            config, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        )
     except FileNotFoundError:
         return ()
 
@@ -291,7 +397,10 @@ def _parsed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
         text = line.strip()
         if heading := _SECTION.match(text):
             name = heading[1].lower()
-            section = name if heading[2] is None or name == "includeif" else f"{name}.{heading[2]}"
+            if heading[2] is None or name == "includeif":
+                section = name
+            else:
+                section = f"{name}.{heading[2]}"
             text = text[heading.end() :].strip()
         if section is None or not text or text[0] in "#;":
             continue
@@ -300,7 +409,10 @@ def _parsed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(value: str) -> str:
-    """A config value without comment and quotes; the settings read here need no more of git's syntax."""
+    """A config value without comment and quotes.
+
+    The settings read here need no more of git's syntax.
+    """
     value = value.strip()
     if value.startswith('"'):
         return value[1:].partition('"')[0]
@@ -317,7 +429,10 @@ def index_mark(worktree: Worktree) -> str:
 
 
 def read_head(worktree: Worktree) -> Head:
-    """Where HEAD stands now. Raises UnsupportedRepository: it or its branch is damaged. StorageFailed: unreadable."""
+    """Where HEAD stands now. Raises UnsupportedRepository: it or its branch is damaged.
+
+    StorageFailed: unreadable.
+    """
     with translated(str(worktree.git_dir)):
         text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
         if text.startswith("ref:"):
@@ -329,13 +444,21 @@ def read_head(worktree: Worktree) -> Head:
 
 
 def read_ref(worktree: Worktree, ref: str) -> str | None:
-    """The commit of a branch (full name); None if there is none. Raises UnsupportedRepository: damaged or alias."""
-    for _ in range(2):  # a ref may be packed, and its own file removed, between the two looks
+    """The commit of a branch (full name); None if there is none.
+
+    Raises UnsupportedRepository: damaged or alias.
+    """
+    for _ in range(2):
+        # a ref may be packed, and its own file removed, between the two looks
         try:
             text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             with suppress(FileNotFoundError, IsADirectoryError):
-                rows = (worktree.common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
+                rows = (
+                    (worktree.common_dir / "packed-refs")
+                    .read_text(errors="surrogateescape")
+                    .splitlines()
+                )
                 if packed := [row[:40] for row in rows if row[41:] == ref and row[:1] not in "#^"]:
                     return packed[0]
             continue
@@ -364,15 +487,21 @@ def checked_out_at(worktree: Worktree, ref: str) -> str:
             if folder == worktree.git_dir:
                 return str(worktree.top)
             gitdir = folder / "gitdir"
-            return gitdir.read_text().strip().removesuffix("/.git") if gitdir.exists() else str(folder.parent)
+            if gitdir.exists():
+                return gitdir.read_text().strip().removesuffix("/.git")
+            return str(folder.parent)
     return ""
 
 
-Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
+# One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
+Row = tuple[str, int, int, int, int, int]
 
 
 def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
+    """Folders below `root` ("" for it) with their plain files' rows.
+
+    None that is hidden, a link or has a `.git`.
+    """
     stack = [("", os.fspath(root))]
     while stack:
         folder, full = stack.pop()
@@ -394,12 +523,16 @@ def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, li
 
 
 def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list[str]] | None:
-    """Files, folders and undecodable names of one folder; None for the top of another repository."""
+    """Files, folders and undecodable names of one folder.
+
+    None for the top of another repository.
+    """
     rows: list[Row] = []
     below: list[str] = []
     odd: list[str] = []
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
-    # by descriptor, because the system then need not find its way from the top again for every file's stat
+    # by descriptor, because the system then need not find its way from the top again for every
+    # file's stat
     fd = os.open(full, flags)
     try:
         with os.scandir(fd) as entries:
@@ -413,9 +546,12 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
                 elif entry.is_file(follow_symlinks=False):
                     try:
                         s = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
+                    except FileNotFoundError:
+                        # not suppressed: that takes a third as long as the rest of this loop
                         continue
-                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
+                    rows.append(
+                        (name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode)
+                    )
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(name)
     finally:
@@ -427,7 +563,8 @@ _FOLDER: Final = "approval"
 REMEMBERED: Final = "remembered.json"
 NAMES: Final = "first-commits.json"
 
-PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
+# Every proposal about a rule is a branch below this
+PROPOSALS: Final = "rules/"
 # Every other proposal is a branch below this: about a lesson, a doc, a script
 OTHERS: Final = "proposals/"
 _REF: Final = expression(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
@@ -481,31 +618,47 @@ _PIN: Final = "branch"
 
 
 def followed(worktree: Worktree) -> str | None:
-    """The approval branch as a full ref, which need not exist; None if none was named. Raises UnsupportedRepository."""
+    """The approval branch as a full ref, which need not exist; None if none was named.
+
+    Raises UnsupportedRepository.
+    """
     with translated(str(worktree.common_dir)):
         branch = read_settings(worktree.common_dir / "config").get(SETTING.lower())
     if not branch:
         with suppress(OSError):
-            branch = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
+            branch = (
+                (folder(worktree.state_dir) / _PIN)
+                .read_text(encoding="utf-8", errors="replace")
+                .strip()
+            )
     ref = HEADS + (branch or DEFAULT).removeprefix(HEADS)
     return _present(worktree, ref) or (ref if branch else None)
 
 
 def _present(worktree: Worktree, ref: str) -> str | None:
-    """This branch, or the remote's where there is none here (`clone -b feature`, CI); None for neither."""
+    """This branch, or the remote's where there is none here (`clone -b feature`, CI).
+
+    None for neither.
+    """
     return next((name for name in (ref, tracking(worktree, ref)) if read_ref(worktree, name)), None)
 
 
 def tracking(worktree: Worktree, ref: str) -> str:
     """The remote-tracking branch of an approval branch, as full names.
 
-    It is of the branch's own remote, else of the one that all branches here have, of the only one, or of `origin`.
+    It is of the branch's own remote, else of the one that all branches here have, of the only one,
+    or of `origin`.
     """
     name = short_name(ref)
     with translated(str(worktree.common_dir)):
         settings = dict(_rows(worktree.common_dir / "config"))
-    remotes = {key[7:-4] for key in settings if key.startswith("remote.") and key.endswith(".url")}
-    by_branches = {v for key, v in settings.items() if key.startswith("branch.") and key.endswith(".remote")} & remotes
+    remotes = set()
+    for key in settings:
+        if key.startswith("remote.") and key.endswith(".url"):
+            remotes.add(key[7:-4])
+    by_branches = {
+        v for key, v in settings.items() if key.startswith("branch.") and key.endswith(".remote")
+    } & remotes
     remote = settings.get(f"branch.{name}.remote", "")
     for names in (by_branches, remotes, {"origin"}):
         if remote not in remotes and len(names) == 1:
@@ -517,7 +670,11 @@ def remotes(worktree: Worktree) -> dict[str, str]:
     """The URL of each remote by its name, as the settings state it."""
     with translated(str(worktree.common_dir)):
         rows = dict(_rows(worktree.common_dir / "config"))
-    return {key[7:-4]: url for key, url in rows.items() if key.startswith("remote.") and key.endswith(".url")}
+    remotes: dict[str, str] = {}
+    for key, url in rows.items():
+        if key.startswith("remote.") and key.endswith(".url"):
+            remotes[key[7:-4]] = url
+    return remotes
 
 
 def remote_address(worktree: Worktree, ref: str) -> str:
@@ -527,7 +684,10 @@ def remote_address(worktree: Worktree, ref: str) -> str:
 
 
 def follow_first(worktree: Worktree, branch: str) -> str | None:
-    """Follow `branch` from now on, or once where the state cannot be written; its full ref, None if it is missing."""
+    """Follow `branch` from now on, or once where the state cannot be written.
+
+    Its full ref, None if it is missing.
+    """
     ref = _present(worktree, HEADS + branch)
     if ref is None:
         return None
@@ -545,7 +705,9 @@ def branch_name(ref: str) -> str:
 
 def short_name(ref: str) -> str:
     """The branch without its remote, as it stands in the messages of merges."""
-    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else branch_name(ref).partition("/")[2]
+    if ref.startswith("refs/heads/"):
+        return ref.removeprefix("refs/heads/")
+    return branch_name(ref).partition("/")[2]
 
 
 def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
@@ -554,13 +716,19 @@ def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
     refs: dict[str, str] = {}
     common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1
     with suppress(OSError):
-        for line in (common / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+        for line in (
+            (common / "packed-refs")
+            .read_text(encoding="utf-8", errors="surrogateescape")
+            .splitlines()
+        ):
             commit, _, ref = line.partition(" ")
             if branch_of(ref).startswith(families) and _COMMIT_ID.fullmatch(commit):
                 refs[ref] = commit
     tops = (common / "refs" / "heads", *sorted(common.glob("refs/remotes/*")))
     walks = (os.walk(top / family.rstrip("/")) for top in tops for family in families)
-    for file in (f"{folder}/{name}" for walk in walks for folder, _, names in walk for name in names):
+    for file in (
+        f"{folder}/{name}" for walk in walks for folder, _, names in walk for name in names
+    ):
         # raw reads and no pathlib: there may be thousands, and they are read several times
         with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
             text = opened.read(100).decode("ascii").strip()
@@ -570,9 +738,14 @@ def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
 
 
 def branch_of(ref: str) -> str:
-    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for any other, and for names that are no text."""
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote.
+
+    Empty for any other, and for names that are no text.
+    """
     match = _REF.fullmatch(ref)
-    return match[1] if match and ref.isprintable() else ""
+    if match and ref.isprintable():
+        return match[1]
+    return ""
 
 
 def passed_over(ref: str, commit: str) -> str:
@@ -585,7 +758,9 @@ def passed_over(ref: str, commit: str) -> str:
 
 def signature(refs: Mapping[str, str]) -> str:
     """A digest of refs and their commits."""
-    return sha256("\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()).hexdigest()
+    return sha256(
+        "\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()
+    ).hexdigest()
 
 
 def noted_names(worktree: Worktree) -> dict[str, tuple[str, str]]:

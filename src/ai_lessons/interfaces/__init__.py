@@ -1,6 +1,9 @@
-"""How people and agents call us: command lines, MCP, hooks, the page. Parse, call one job of `app`, render.
+"""How people and agents call us: command lines, MCP, hooks, the page.
 
-No job is done here. Begin with `cli` and one of its groups, then `text` (answers as text). Imports `app` and below.
+Parse, call one job of `app`, render.
+
+No job is done here. Begin with `cli` and one of its groups, then `text` (answers as text). Imports
+`app` and below.
 """
 
 from __future__ import annotations
@@ -20,7 +23,10 @@ SAME = (
 
 
 def library_options(settings: Settings) -> Options:
-    """The library's options by these settings; the caller adds how progress is shown and questions are asked."""
+    """The library's options by these settings.
+
+    The caller adds how progress is shown and questions are asked.
+    """
     return app.open_repository.Options(
         cache_dir=settings.folders.cache,
         state_dir=settings.folders.state,

@@ -1,8 +1,11 @@
-"""The helper that stays in memory: libraries held open for the next commands of one user. Started by a search.
+"""The helper that stays in memory: libraries held open for the next commands of one user.
 
-`python -m ai_lessons.interfaces.daemon ADDRESS`, with a first question on standard input. One thread does the jobs, one
-after the other; another, which gives way to everything, computes vectors that are missing. It writes no entries and
-nothing of git; of hooks, which it answers whole, what was told and seen. It ends by itself: see `Helper.over`.
+Started by a search.
+
+`python -m ai_lessons.interfaces.daemon ADDRESS`, with a first question on standard input. One
+thread does the jobs, one after the other; another, which gives way to everything, computes vectors
+that are missing. It writes no entries and nothing of git; of hooks, which it answers whole, what
+was told and seen. It ends by itself: see `Helper.over`.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 T = TypeVar("T")
-MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is closed, and if none is left it ends
+# Bytes; above it the least used repository is closed, and if none is left it ends
+MOST_MEMORY = 400 << 20
 
 
 class Helper:
@@ -40,7 +44,10 @@ class Helper:
 
     # every two seconds it looks whether it should go on
     def __init__(self, place: Path, listener: socket.socket, look: float = 2.0) -> None:
-        """Listen, for this user alone, and look so often whether to go on. Raises OSError: no socket can be there."""
+        """Listen, for this user alone, and look so often whether to go on.
+
+        Raises OSError: no socket can be there.
+        """
         place.unlink(missing_ok=True)
         listener.bind(str(place))
         place.chmod(0o600)
@@ -66,14 +73,20 @@ class Helper:
         threading.Thread(target=self._fill, daemon=True).start()
         looked = 0.0
         while (soon := time.monotonic() < looked + self.look) or not self.over():
-            looked = looked if soon else time.monotonic()
+            if not soon:
+                looked = time.monotonic()
             with suppress(TimeoutError):
-                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
+                threading.Thread(
+                    target=self._serve, args=(self._listener.accept()[0],), daemon=True
+                ).start()
 
     def over(self) -> bool:
         """Whether it is idle, its program or its socket is not what it was, or it takes too much memory."""
         try:
-            other = self._place.stat().st_ino != self._own or daemon_client.program() != self._place.name
+            other = (
+                self._place.stat().st_ino != self._own
+                or daemon_client.program() != self._place.name
+            )
         except OSError:
             other = True
         if memory() > self.most_memory:
@@ -88,7 +101,8 @@ class Helper:
 
     def _serve(self, line: socket.socket) -> None:
         """Answer one question. A caller who has gone meanwhile is forgotten."""
-        with line, suppress(Exception):  # whatever goes wrong, the caller finds out by doing it
+        with line, suppress(Exception):
+            # whatever goes wrong, the caller finds out by doing it
             line.settimeout(daemon_client.SILENT)
             if not daemon_client.ours(line):
                 return
@@ -97,13 +111,22 @@ class Helper:
             if kind == daemon_client.STATUS:
                 daemon_client.send(line, daemon_client.ANSWER, self._state())
                 return
-            do = self._hear if kind == daemon_client.HOOK else self._do
+            if kind == daemon_client.HOOK:
+                do = self._hear
+            else:
+                do = self._do
             job, began = self.jobs.submit(do, data), time.monotonic()
             try:
-                # a job that takes a minute hangs: the caller who waits for it does it without the helper
+                # a job that takes a minute hangs: the caller who waits for it does it without the
+                # helper
                 while not wait([job], daemon_client.BEAT).done and time.monotonic() < began + 60.0:
-                    # a hook has two seconds: where other work keeps its job from beginning, it does without the helper
-                    if kind == daemon_client.HOOK and time.monotonic() > began + 0.1 and job.cancel():
+                    # a hook has two seconds: where other work keeps its job from beginning, it does
+                    # without the helper
+                    if (
+                        kind == daemon_client.HOOK
+                        and time.monotonic() > began + 0.1
+                        and job.cancel()
+                    ):
                         return
                     daemon_client.send(line, daemon_client.WORKING)
                 daemon_client.send(line, daemon_client.ANSWER, job.result(0))
@@ -113,22 +136,33 @@ class Helper:
     def _state(self) -> daemon_client.HelperState:
         places = tuple(dict.fromkeys(str(root) for root, _ in list(self.kept.values())))
         seconds = int(time.monotonic() - self._began)
-        return daemon_client.HelperState(os.getpid(), "warm", seconds, memory() >> 20, self.requests, places)
+        return daemon_client.HelperState(
+            os.getpid(), "warm", seconds, memory() >> 20, self.requests, places
+        )
 
     def _do(self, data: bytes) -> Any:
         """One job."""
         root, travelled, asks, name, asked, how = daemon_client.unpacked(data)
-        options = Options(**travelled, ask_keys=_refuse if asks else None)
-        return self._with(root, options, lambda opened: daemon_client.job(name)(opened, *asked, **how))
+        ask_keys = None
+        if asks:
+            ask_keys = _refuse
+        options = Options(**travelled, ask_keys=ask_keys)
+        return self._with(
+            root, options, lambda opened: daemon_client.job(name)(opened, *asked, **how)
+        )
 
     def _hear(self, data: bytes) -> str:
-        """One event of an agent host: what the hook would answer, with the environment that it was called in."""
+        """One event of an agent host.
+
+        What the hook would answer, with the environment that it was called in.
+        """
         event_text, environ, cwd = daemon_client.unpacked(data)
         event = agent_hook.parse(event_text, Path(cwd), environ.get(agent_hook.AGENT_VARIABLE, ""))
         if event is None:
             return ""
         chosen = settings.load(environ, event.cwd)
-        if chosen.warm is None:  # the settings, which only we have read, say that there shall be no helper
+        if chosen.warm is None:
+            # the settings, which only we have read, say that there shall be no helper
             raise daemon_client.DaemonUnavailable
 
         def asking(opened: Library, caller_options: Options) -> daemon_client.DaemonClient:
@@ -136,9 +170,13 @@ class Helper:
                 chosen.repo, caller_options._replace(warm=None), lambda: opened, warm=True
             )
 
-        options = Options(**daemon_client.travelling(library_options(chosen)._replace(session=event.session)))
+        options = Options(
+            **daemon_client.travelling(library_options(chosen)._replace(session=event.session))
+        )
         return self._with(
-            chosen.repo, options, lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened))
+            chosen.repo,
+            options,
+            lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened)),
         )
 
     def _with(self, root: Path, options: Options, job: Callable[[Library], T]) -> T:
@@ -164,7 +202,12 @@ class Helper:
         places = options.places
         knows = any(place.name == places.belongs_to for place in places.known)
         any_caller = options._replace(cwd=root, agent=None, agent_by="", session=None)
-        key = (os.path.realpath(root), root, any_caller._replace(places=places._replace(known=(), file="")), knows)
+        key = (
+            os.path.realpath(root),
+            root,
+            any_caller._replace(places=places._replace(known=(), file="")),
+            knows,
+        )
         if key not in self.kept:
             self.kept[key] = root, ReusableLibrary(lambda: self._opened(root, options))
         self.kept[key] = entry = self.kept.pop(key)
@@ -174,7 +217,9 @@ class Helper:
         """A library that shares its models with the others; each thread computes on one core."""
         opened = Library(root, options)
         of = (options.cache_dir, options.model_dir, options.offline)
-        opened.embedders = self._models.setdefault(of, Embedders(options, threads=1, before=self._gate))
+        opened.embedders = self._models.setdefault(
+            of, Embedders(options, threads=1, before=self._gate)
+        )
         return opened
 
     def _gate(self) -> None:
@@ -186,7 +231,8 @@ class Helper:
     def _fill(self) -> None:
         """Compute missing vectors, of one repository after the other."""
         self._filler = threading.get_native_id()
-        if sys.platform == "linux":  # on other systems this would slow the whole process, not the thread
+        if sys.platform == "linux":
+            # on other systems this would slow the whole process, not the thread
             os.setpriority(os.PRIO_PROCESS, self._filler, 19)
         while True:
             root, options = self._incomplete.get()
@@ -211,10 +257,13 @@ def main() -> NoReturn:
     """Serve at the address that is the first argument, unless another process does."""
     place, first = Path(sys.argv[1]), sys.stdin.buffer.read()
     os.umask(0o077)
-    with suppress(AttributeError):  # other libraries of C have no arenas
-        # M_ARENA_MAX of glibc: with an arena for each thread 100 MB more stay in use at 10,000 entries
+    with suppress(AttributeError):
+        # other libraries of C have no arenas
+        # M_ARENA_MAX of glibc: with an arena for each thread 100 MB more stay in use at 10,000
+        # entries
         ctypes.CDLL(None).mallopt(-8, 1)
-    sys.setswitchinterval(0.001)  # a greeting must not wait for a job
+    # a greeting must not wait for a job
+    sys.setswitchinterval(0.001)
     try:
         with (
             daemon_client.claimed(lock := place.with_suffix(daemon_client.LOCK)) as free,
@@ -225,7 +274,8 @@ def main() -> NoReturn:
                 Helper(place, listener).run(first)
                 place.unlink(missing_ok=True)
     finally:
-        os._exit(0)  # without waiting for a job that hangs
+        # without waiting for a job that hangs
+        os._exit(0)
 
 
 if __name__ == "__main__":

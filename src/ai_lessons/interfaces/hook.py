@@ -1,4 +1,7 @@
-"""The entry point of agent hosts: the helper answers if there is one, so that few modules are imported."""
+"""The entry point of agent hosts.
+
+The helper answers if there is one, so that few modules are imported.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,33 @@ from ai_lessons.errors import AiLessonsError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is written may be in it
+# bytes of an event: the whole text of a file that is written may be in it
+MOST_INPUT = 64 << 20
 PATIENCE, PATIENCE_TO_BEGIN = 2, 10
-"""Most seconds that a host waits. Without a helper, the start of a session may read every file of the repository."""
+"""Most seconds that a host waits.
+
+Without a helper, the start of a session may read every file of the repository.
+"""
 LOG = "agent-hooks.log"
-CHECK = b'{"hook_event_name": "ai-lessons-check"}'  # an event of our own: does the installed hook run?
+# an event of our own: does the installed hook run?
+CHECK = b'{"hook_event_name": "ai-lessons-check"}'
 
 
 def main(without_helper: Callable[[bytes, float], str]) -> None:
-    """Answer the event on standard input; the exit code is 0 also after an error, which goes to the log."""
+    """Answer the event on standard input.
+
+    The exit code is 0 also after an error, which goes to the log.
+    """
     answer = None
     try:
         data, began = sys.stdin.buffer.read(MOST_INPUT), time.monotonic()
-        answer = None if data == CHECK else _of_helper(data)
-        text = without_helper(data, began) if answer is None else answer
+        answer = None
+        if data != CHECK:
+            answer = _of_helper(data)
+        if answer is None:
+            text = without_helper(data, began)
+        else:
+            text = answer
         if text:
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
@@ -37,18 +53,27 @@ def main(without_helper: Callable[[bytes, float], str]) -> None:
         log(f"{type(error).__name__}: {error}")
         os._exit(0)
     if answer is not None:
-        os._exit(0)  # nothing is open, and an orderly exit of Python takes as long as the question did
+        # nothing is open, and an orderly exit of Python takes as long as the question did
+        os._exit(0)
 
 
 def log(text: str) -> None:
-    """Add a line to the log, which shows why a hook was silent; ignores a log that cannot be written."""
+    """Add a line to the log, which shows why a hook was silent.
+
+    Ignores a log that cannot be written.
+    """
     with suppress(OSError, AiLessonsError, ValueError):
         file = settings.folders(os.environ).state / LOG
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        full = file.exists() and file.stat().st_size > 100_000  # a log of 100 kB begins anew
+        # a log of 100 kB begins anew
+        full = file.exists() and file.stat().st_size > 100_000
         mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
-        with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
-            out.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n")
+        with open(
+            os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace"
+        ) as out:
+            out.write(
+                f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n"
+            )
 
 
 def _give_up(*_: object) -> None:
@@ -65,8 +90,11 @@ def _of_helper(data: bytes) -> str | None:
     try:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
             asked = data, dict(os.environ), os.getcwd()
-            return str(daemon_client.ask(folder / daemon_client.program(), asked, daemon_client.HOOK))
-    except (daemon_client.DaemonUnavailable, AiLessonsError, OSError):  # answered here, where a lasting error is met
+            return str(
+                daemon_client.ask(folder / daemon_client.program(), asked, daemon_client.HOOK)
+            )
+    except (daemon_client.DaemonUnavailable, AiLessonsError, OSError):
+        # answered here, where a lasting error is met
         return None
     finally:
         signal.alarm(0)

@@ -1,4 +1,7 @@
-"""The program `lesson`: lessons of the form WHEN, DO, BECAUSE, on the same files as `ai-lessons`."""
+"""The program `lesson`.
+
+Lessons of the form WHEN, DO, BECAUSE, on the same files as `ai-lessons`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,21 @@ from ai_lessons import app
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import agent_text, cli, text
-from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, read_input, show_version
-from ai_lessons.interfaces.cli.options import ORIGINS, id_argument, limit_option, offer, origin_option
+from ai_lessons.interfaces.cli.command import (
+    Argument,
+    Group,
+    Tool,
+    global_options,
+    read_input,
+    show_version,
+)
+from ai_lessons.interfaces.cli.options import (
+    ORIGINS,
+    id_argument,
+    limit_option,
+    offer,
+    origin_option,
+)
 from ai_lessons.model import lessons
 from ai_lessons.model.entries import LESSONS, Filter
 from ai_lessons.model.lessons import ScopePlace, place_of
@@ -51,7 +67,13 @@ lesson = show_version(Group("lesson", help=ABOUT, params=global_options()))
 @click.option("--firm", is_flag=True, help="The user stated it; agents cannot mark it wrong.")
 @origin_option
 def add(
-    call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
+    call: Call,
+    /,
+    words: tuple[str, ...],
+    scope: str | None,
+    firm: bool,
+    origin: str | None,
+    **parts: str | None,
 ) -> None:
     """Add a lesson: WHEN … -> DO … -> BECAUSE …, with DO NOT for what to avoid."""
     if firm and origin == "ai":
@@ -62,13 +84,18 @@ def add(
 
 
 def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
-    """The pattern that was given as one text, through standard input for `-`, or in parts; UsageError for any other."""
+    """The pattern that was given as one text, through standard input for `-`, or in parts.
+
+    UsageError for any other.
+    """
     if len(words) > 1:
         hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
         raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
     if any(part is not None for part in parts.values()):
         if words:
-            raise UsageError("the pattern is given twice", hint="give the whole text, or its parts with options")
+            raise UsageError(
+                "the pattern is given twice", hint="give the whole text, or its parts with options"
+            )
         return lessons.build(parts["when"], parts["do"], parts["dont"], parts["because"])
     if not words:
         raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
@@ -77,16 +104,21 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 
 @lesson.command("list", examples=["", "--scope=tmux --from=ai", "--all"])
 @scope_option("Only this scope; global: lessons that hold everywhere.")
-@click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
+@click.option(
+    "--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated."
+)
 @click.option("--all", "every", is_flag=True, help="Also wrong and promoted ones.")
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
+    status = None
+    if not every:
+        status = "active"
     listing = app.entries.list_entries(
         call.library,
         kinds=LESSONS,
         scope=scope,
         origin=origin,
-        status=None if every else "active",
+        status=status,
         every=True,
         sort="created",
     )
@@ -102,7 +134,9 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @id_argument
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(app.lessons.show(call.library, ref), text.lesson_shown, app.lessons.shown_json, paged=True)
+    call.answer(
+        app.lessons.show(call.library, ref), text.lesson_shown, app.lessons.shown_json, paged=True
+    )
 
 
 @lesson.command(
@@ -120,8 +154,13 @@ def show(call: Call, ref: str) -> None:
 @click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
 @click.option("--from", "origin", type=ORIGINS, help="Who marks it (default: the caller).")
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
-    """Mark a lesson as wrong: no result shows it, git keeps it. Only the user can do so with what the user stated."""
-    call.answer(app.lessons.wrong(call.library, ref, reason, by=origin or call.caller), text.marked_wrong)
+    """Mark a lesson as wrong: no result shows it, git keeps it.
+
+    Only the user can do so with what the user stated.
+    """
+    call.answer(
+        app.lessons.wrong(call.library, ref, reason, by=origin or call.caller), text.marked_wrong
+    )
 
 
 @lesson.command("promote", examples=["L-8F3K2A --to=skill/config-edit", "L-8F3K2A --to=tool/tmux"])
@@ -139,15 +178,25 @@ def promote(call: Call, ref: str, to: str) -> None:
 @limit_option
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
-    at = place_of(scope) if scope else ScopePlace("")
+    if scope:
+        at = place_of(scope)
+    else:
+        at = ScopePlace("")
     filters = Filter(LESSONS, at.project or None, scopes=at.scopes)
     query = Query(" ".join(words), filters, limit=limit)
     result = call.ask("search", query)
-    lessons = [app.lessons.lesson_json(hit.entry, scored=True) for hit in result.lessons]
+    lessons = []
+    for hit in result.lessons:
+        lessons.append(app.lessons.lesson_json(hit.entry, scored=True))
     call.answer(
         result,
         text.search_results,
-        lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes, "coverage": value.coverage},
+        lambda value: {
+            "query": value.query,
+            "lessons": lessons,
+            "notes": value.notes,
+            "coverage": value.coverage,
+        },
     )
 
 
@@ -158,15 +207,27 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
         "load_lessons",
         ["scope", Argument("limit", default=100)],
         lambda: app.lessons.Loaded,
-        "The lessons that hold everywhere and those of one scope (a project), for the start of a session.",
+        (
+            "The lessons that hold everywhere and those of one scope (a project), for the "
+            "start of a session."
+        ),
         notice=agent_text.NOTICE,
         reads=True,
     ),
 )
 @scope_option("The lessons of this scope, too.")
-@click.option("--limit", type=click.IntRange(0), default=200, show_default=True, help="Most lessons; 0 for all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=200,
+    show_default=True,
+    help="Most lessons; 0 for all.",
+)
 def load(call: Call, scope: str | None, limit: int) -> None:
-    """Print the lessons for the start of a session, as Markdown: the global ones, then those of the scope."""
+    """Print the lessons for the start of a session, as Markdown.
+
+    The global ones, then those of the scope.
+    """
     loaded = app.lessons.load(call.library, scope, limit=limit or None)
     call.answer(loaded, text.loaded)
 

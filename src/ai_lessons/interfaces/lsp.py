@@ -1,7 +1,9 @@
-"""The language server: what rules in force and lessons say of a file, as diagnostics and on hover in any editor.
+"""The language server.
 
-The protocol is framed by hand: a few messages of it are needed, and pygls would bring four packages and their start.
-Another sort of note is a function in `SOURCES`. Nothing is recorded or run.
+What rules in force and lessons say of a file, as diagnostics and on hover in any editor.
+
+The protocol is framed by hand: a few messages of it are needed, and pygls would bring four packages
+and their start. Another sort of note is a function in `SOURCES`. Nothing is recorded or run.
 """
 
 from __future__ import annotations
@@ -37,14 +39,19 @@ if TYPE_CHECKING:
     Data = dict[str, Any]
 
 LOG = logging.getLogger(__name__)
-ERROR, WARNING, INFORMATION, HINT = 1, 2, 3, 4  # Severities of the protocol
+# Severities of the protocol
+ERROR, WARNING, INFORMATION, HINT = 1, 2, 3, 4
 SOURCE = "ai-lessons"
-_PARSE_ERROR, _NO_METHOD, _INTERNAL = -32700, -32601, -32603  # Codes of JSON-RPC
-LARGEST = 64 << 20  # Bytes of a message: an editor sends whole files
+# Codes of JSON-RPC
+_PARSE_ERROR, _NO_METHOD, _INTERNAL = -32700, -32601, -32603
+# Bytes of a message: an editor sends whole files
+LARGEST = 64 << 20
 
 
 class Note(NamedTuple):
-    """What an entry says of a file, at a `row` of it from 0, up to the row `last`; None: of the whole file.
+    """What an entry says of a file, at a `row` of it from 0, up to the row `last`.
+
+    None: of the whole file.
 
     `broken`: the row at which a comment may allow it; None: it is no broken rule.
     """
@@ -64,18 +71,39 @@ class Note(NamedTuple):
         """As the protocol has it: on its statement, or on the first character of the file."""
         first, last = self.row or 0, max(self.row or 0, self.last)
         text, ends = (rows[row] if row < len(rows) else "" for row in (first, last))
-        begin = len(text) - len(text.lstrip()) if self.row is not None else 0
+        if self.row is not None:
+            begin = len(text) - len(text.lstrip())
+        else:
+            begin = 0
         # characters are counted as UTF-16 does
-        end = max(len(ends.rstrip().encode("utf-16-le", "replace")) // 2, begin + 1) if self.row is not None else 1
-        places = {"start": {"line": first, "character": begin}, "end": {"line": last, "character": end}}
-        return {"range": places, "severity": self.severity, "code": self.handle, "source": SOURCE, "message": self.text}
+        if self.row is not None:
+            end = max(len(ends.rstrip().encode("utf-16-le", "replace")) // 2, begin + 1)
+        else:
+            end = 1
+        places = {
+            "start": {"line": first, "character": begin},
+            "end": {"line": last, "character": end},
+        }
+        return {
+            "range": places,
+            "severity": self.severity,
+            "code": self.handle,
+            "source": SOURCE,
+            "message": self.text,
+        }
 
 
 def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
-    """Rules in force and lessons that name the file, whole; those about code of it where each of that begins."""
+    """Rules in force and lessons that name the file, whole.
+
+    Those about code of it where each of that begins.
+    """
     context = telling.context.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     place = _in_project(library, path)
-    hits = app.anchors.entries_about(library, {place: range(1, text.count("\n") + 2)}) if place else []
+    if place:
+        hits = app.anchors.entries_about(library, {place: range(1, text.count("\n") + 2)})
+    else:
+        hits = []
     named = {hit.entry.id for hit in hits}
     stated = [
         *((hit.entry, hit) for hit in hits),
@@ -85,16 +113,29 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
     for entry, hit in stated:
         rule, approval = entry.kind is Kind.RULE, context.approvals.get(entry.id)
         title = line(entry.title) + (f" (about {line(hit.anchor)})" if hit else "")
-        words = (title, entry.rationale if rule else entry.pattern, texts.get(entry.id), _changed(entry, hit))
-        by = f" (approved by {line(approval.approved_by)})" if approval else ""
+        words = (
+            title,
+            entry.rationale if rule else entry.pattern,
+            texts.get(entry.id),
+            _changed(entry, hit),
+        )
+        if approval:
+            by = f" (approved by {line(approval.approved_by)})"
+        else:
+            by = ""
         note = ": ".join(line(str(part)) for part in words if part) + by
-        row = hit.line - 1 if hit and hit.line > 1 else None
+        row = None
+        if hit and hit.line > 1:
+            row = hit.line - 1
         yield Note(entry.handle, INFORMATION if rule else HINT, note, row, row or 0)
 
 
 def _changed(entry: EntrySummary, hit: Touched | None) -> str:
     """What became of the code that an entry speaks of, unless it is as it was."""
-    rows = [row for row in entry.anchors if hit is None or row.anchor == hit.anchor]
+    rows = []
+    for row in entry.anchors:
+        if hit is None or row.anchor == hit.anchor:
+            rows.append(row)
     return next((row.detail for row in rows if row.verdict is not Verdict.HOLDS and row.detail), "")
 
 
@@ -102,22 +143,37 @@ def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
     """Statements of the file, as it is saved, that break the check of a rule in force, and why the rule is there."""
     if _in_project(library, path) and path.is_file():
         report = app.rule_checks.check(library, [str(path)])
-        rules = {summary.id: summary for summary in report.checked}
+        rules = {}
+        for summary in report.checked:
+            rules[summary.id] = summary
         for finding in report.findings:
-            why = rules[finding.id].rationale if finding.id in rules else ""
+            if finding.id in rules:
+                why = rules[finding.id].rationale
+            else:
+                why = ""
             text = ": ".join(line(part) for part in (finding.message, why) if part)
-            severity, first = ERROR if finding.level == "error" else WARNING, (finding.first or finding.line) - 1
-            broken = first if finding.first else None
+            severity, first = (
+                ERROR if finding.level == "error" else WARNING,
+                (finding.first or finding.line) - 1,
+            )
+            broken = None
+            if finding.first:
+                broken = first
             yield Note(finding.handle, severity, text, first, max(finding.last - 1, first), broken)
 
 
 def _in_project(library: Library, path: Path) -> str:
-    """The path in the project that the editor has opened, of what a link leads to; empty for a file elsewhere."""
+    """The path in the project that the editor has opened, of what a link leads to.
+
+    Empty for a file elsewhere.
+    """
     top = library.primary.options.cwd
     real = path.resolve()
     if real.is_relative_to(top.resolve()):
         return real.relative_to(top.resolve()).as_posix()
-    return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
+    if path.is_relative_to(top):
+        return path.relative_to(top).as_posix()
+    return ""
 
 
 SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking, speaking)
@@ -126,7 +182,9 @@ SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking,
 class LanguageServer:
     """Answers the messages of one editor until it says `exit`."""
 
-    def __init__(self, make: Callable[[Path], Library], receive: IO[bytes], send: IO[bytes]) -> None:
+    def __init__(
+        self, make: Callable[[Path], Library], receive: IO[bytes], send: IO[bytes]
+    ) -> None:
         """`make` opens the library for a folder of the editor."""
         self._make, self._receive, self._send = make, receive, send
         self._folders: dict[Path, ReusableLibrary] = {}
@@ -156,19 +214,26 @@ class LanguageServer:
         while (message := self._next()) is not None:
             method, number = str(message.get("method", "")), message.get("id")
             params = message.get("params")
-            params = params if isinstance(params, dict) else {}
+            if not isinstance(params, dict):
+                params = {}
             if method == "exit":
                 break
             result: Any = None
             error: Data = {"code": _NO_METHOD, "message": f"no method {method}"}
             if handler := self._handlers.get(method):
                 result, error = self._guarded(handler, params)
-            if number is not None and method:  # without a method it is an answer, and nothing was asked
+            if number is not None and method:
+                # without a method it is an answer, and nothing was asked
                 self._answer(number, result, error)
-        return 0 if self._ended else 1
+        if self._ended:
+            return 0
+        return 1
 
     def _guarded(self, handler: Callable[[Data], Any], params: Data) -> tuple[Any, Data]:
-        """What a handler answers, or the error; an error of ours is told to the user, and answered with nothing."""
+        """What a handler answers, or the error.
+
+        An error of ours is told to the user, and answered with nothing.
+        """
         try:
             return handler(params), {}
         except AiLessonsError as error:
@@ -177,7 +242,10 @@ class LanguageServer:
             return None, {}
         except Exception as error:
             LOG.exception("a message of the editor")
-            return None, {"code": _INTERNAL, "message": f"a bug in ai-lessons ({type(error).__name__})"}
+            return None, {
+                "code": _INTERNAL,
+                "message": f"a bug in ai-lessons ({type(error).__name__})",
+            }
 
     def _initialize(self, params: Data) -> Data:
         self._open(params.get("workspaceFolders") or [{"uri": params.get("rootUri") or ""}])
@@ -242,18 +310,33 @@ class LanguageServer:
     def _publish(self, uri: str) -> None:
         self._shown[uri] = self._notes(uri)
         rows = self._texts.get(uri, "").splitlines()
-        diagnostics = [note.diagnostic(rows) for note in self._shown[uri]]
+        diagnostics = []
+        for note in self._shown[uri]:
+            diagnostics.append(note.diagnostic(rows))
         self._tell("textDocument/publishDiagnostics", {"uri": uri, "diagnostics": diagnostics})
 
     def _hover(self, params: Data) -> Data | None:
-        """The notes on the line, and those on the whole file. Plain text: a title must load no picture."""
+        """The notes on the line, and those on the whole file.
+
+        Plain text: a title must load no picture.
+        """
         row, uri = params["position"]["line"], params["textDocument"]["uri"]
-        notes = self._shown[uri] if uri in self._shown else self._notes(uri)
-        rows = [f"[{note.handle}] {note.text}" for note in notes if note.row is None or note.covers(row, row)]
-        return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}} if rows else None
+        if uri in self._shown:
+            notes = self._shown[uri]
+        else:
+            notes = self._notes(uri)
+        rows = []
+        for note in notes:
+            if note.row is None or note.covers(row, row):
+                rows.append(f"[{note.handle}] {note.text}")
+        if rows:
+            return {"contents": {"kind": "plaintext", "value": "\n".join(rows)}}
+        return None
 
     def _actions(self, params: Data) -> list[Data]:
-        """For each rule that is broken here the comment that allows it, above the statement; its reason is left open.
+        """For each rule that is broken here the comment that allows it, above the statement.
+
+        Its reason is left open.
 
         Without a reason it allows nothing yet, and whoever reviews the change sees it.
         """
@@ -262,14 +345,21 @@ class LanguageServer:
         for note in self._shown.get(uri, ()):
             if note.broken is None or not note.covers(span["start"]["line"], span["end"]["line"]):
                 continue
-            row = rows[note.broken] if note.broken < len(rows) else ""
+            if note.broken < len(rows):
+                row = rows[note.broken]
+            else:
+                row = ""
             words = comment(urlsplit(uri).path, f"ai-lessons: allow {note.handle} because …")
             if words:
                 place = {"line": note.broken, "character": 0}
                 indent = row[: len(row) - len(row.lstrip())]
                 edit = {"range": {"start": place, "end": place}, "newText": f"{indent}{words}\n"}
                 title = f"Allow this to break {note.handle}, and say why"
-                action = {"title": title, "kind": "quickfix", "diagnostics": [note.diagnostic(rows)]}
+                action = {
+                    "title": title,
+                    "kind": "quickfix",
+                    "diagnostics": [note.diagnostic(rows)],
+                }
                 actions.append(action | {"edit": {"changes": {uri: [edit]}}})
         return actions
 
@@ -278,10 +368,15 @@ class LanguageServer:
         if named is None:
             return []
         library, path = self._place(named)
-        return library.do(lambda opened: [note for source in SOURCES for note in source(opened, path, text)])
+        return library.do(
+            lambda opened: [note for source in SOURCES for note in source(opened, path, text)]
+        )
 
     def _next(self) -> Data | None:
-        """The next message; None: the editor is gone, or sends what is no message of the protocol."""
+        """The next message.
+
+        None: the editor is gone, or sends what is no message of the protocol.
+        """
         while True:
             length = -1
             while header := self._receive.readline(10_000).strip():
@@ -316,24 +411,31 @@ class LanguageServer:
 def _path(uri: str) -> Path | None:
     """The file or folder of an address; None for what is not stored."""
     parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None
 
 
 @click.command("lsp", cls=Command, examples=["", "--stdio"])
 @click.option("--stdio", is_flag=True, help="As editors give it; there is no other way.")
 def lsp(call: Call, stdio: bool) -> int:  # noqa: ARG001  # click names the option
-    """Serve an editor by the language server protocol: the rules and lessons about the file that is open.
+    """Serve an editor by the language server protocol.
 
-    Lines that break the check of a rule, entries that are about a symbol or the file, and those whose `applies_to`
-    names it, as diagnostics and on hover. The editor starts this.
+    The rules and lessons about the file that is open.
+
+    Lines that break the check of a rule, entries that are about a symbol or the file, and those
+    whose `applies_to` names it, as diagnostics and on hover. The editor starts this.
     """
-    # what is printed meanwhile must not reach the editor, and programs that are started must not read what it sends
+    # what is printed meanwhile must not reach the editor, and programs that are started must not
+    # read what it sends
     receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(sys.stderr.fileno(), 1)
     server = LanguageServer(
-        lambda cwd: Library(call.root, library_options(call.settings)._replace(cwd=cwd)), receive, send
+        lambda cwd: Library(call.root, library_options(call.settings)._replace(cwd=cwd)),
+        receive,
+        send,
     )
     try:
         return server.serve()

@@ -1,4 +1,7 @@
-"""Answers of reading jobs as text for people: searches, entries, lists, history, graphs, lessons. Pure."""
+"""Answers of reading jobs as text for people: searches, entries, lists, history, graphs, lessons.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,16 @@ from ai_lessons.model.texts import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import agent_sessions, anchors, answers, editing, harvest, health, lessons, link_effects
+    from ai_lessons.app import (
+        agent_sessions,
+        anchors,
+        answers,
+        editing,
+        harvest,
+        health,
+        lessons,
+        link_effects,
+    )
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.app.harvest import HarvestedLesson
     from ai_lessons.app.quotes import Quote
@@ -43,7 +55,8 @@ SAID_ELSEWHERE = frozenset({
     "path", "about",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
-WIDEST = 60  # cells of a title in a drawing
+# cells of a title in a drawing
+WIDEST = 60
 GONE = "not found"
 USUAL = (Confidence.MEDIUM.value, Source.OBSERVED.value)
 CHANGE = "a change of this rule that is not in force"
@@ -53,30 +66,50 @@ SECTION_CALL = "ai-lessons recall show {} --section "
 def answer(result: Answer, view: View) -> str:
     """A search in groups by kind; one line where nothing is near."""
     if result.nothing:
-        prompt = f"\n{PROMPT_MARK} {clean(result.prompt)}" if result.prompt else ""
+        if result.prompt:
+            prompt = f"\n{PROMPT_MARK} {clean(result.prompt)}"
+        else:
+            prompt = ""
         return _nothing(result, view) + prompt
-    shown = result.paid if view.framed else result.hits
+    if view.framed:
+        shown = result.paid
+    else:
+        shown = result.hits
     kinds = dict.fromkeys(hit.entry.kind for hit in shown)
-    return "\n\n".join(
-        block(
-            view.paint(KINDS[kind].heading, "heading"),
-            (_hit(hit, result, view) for hit in shown if hit.entry.kind is kind),
+    results = []
+    for kind in kinds:
+        results.append(
+            block(
+                view.paint(KINDS[kind].heading, "heading"),
+                (_hit(hit, result, view) for hit in shown if hit.entry.kind is kind),
+            )
         )
-        for kind in kinds
-    )
+    return "\n\n".join(results)
 
 
 def _nothing(result: Answer, view: View) -> str:
-    """The line that stands for an answer. What is nearest is data, so that an agent gets no more than its handle."""
-    why = line(result.notes[0]) if result.notes else ""
-    named = line(clip(result.hits[0].entry.title if result.hits else result.query, 80))  # beside it stands the reason
+    """The line that stands for an answer.
+
+    What is nearest is data, so that an agent gets no more than its handle.
+    """
+    if result.notes:
+        why = line(result.notes[0])
+    else:
+        why = ""
+    # beside it stands the reason
+    named = line(clip(result.hits[0].entry.title if result.hits else result.query, 80))
     if not result.hits:
         return f'Nothing found for "{named}"' + (f": {why}" if why else ".")
-    return why if view.framed else f"{why}: {named}"
+    if view.framed:
+        return why
+    return f"{why}: {named}"
 
 
 def _hit(hit: Hit, result: Answer, view: View) -> str:
-    """A result in two lines, its title and what it says; where the view is verbose, all that is known of it."""
+    """A result in two lines, its title and what it says.
+
+    Where the view is verbose, all that is known of it.
+    """
     entry = hit.entry
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
     score = None if rule else entry.score
@@ -96,10 +129,23 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
         words = " | ".join(filter(None, [line(", ".join(facts)), f'"{text}"' if text else ""]))
         # 72 cells hold a sentence; a narrower terminal gets three rows of it
         return block(
-            title, [view.mark(view.clip(words, 4, rows=1 if (view.width or 0) >= 72 else 3), result.query), *extra]
+            title,
+            [
+                view.mark(
+                    view.clip(words, 4, rows=1 if (view.width or 0) >= 72 else 3), result.query
+                ),
+                *extra,
+            ],
         )
     if rule:
-        facts = [_joined(("applies to", ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or ""))))))]
+        facts = [
+            _joined(
+                (
+                    "applies to",
+                    ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or "")))),
+                )
+            )
+        ]
     elif lesson:
         facts = [_joined(*zip(("confidence", "source"), sureness(entry), strict=False))]
         facts += [line(vouching(entry.weakest))] if entry.weakest else []
@@ -111,15 +157,22 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
 
 
 def sureness(entry: EntrySummary) -> tuple[str, ...]:
-    """How sure a lesson is and how it is known; nothing where both are what every lesson begins with."""
+    """How sure a lesson is and how it is known.
+
+    Nothing where both are what every lesson begins with.
+    """
     stated = (entry.confidence or "", entry.source or "")
-    return () if stated in {USUAL, ("", "")} else stated
+    if stated in {USUAL, ("", "")}:
+        return ()
+    return stated
 
 
 def warning(entry: EntrySummary, view: View) -> list[str]:
     """What became of the code that it speaks of, unless that is as it was."""
     text = entry.warning
-    return [view.paint(f"! {line(str(text))}", "warn")] if text else []
+    if text:
+        return [view.paint(f"! {line(str(text))}", "warn")]
+    return []
 
 
 def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
@@ -127,26 +180,38 @@ def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id))]
     by = entry.stated_by
-    return [f"stated by {line(str(by))}"] if by else []
+    if by:
+        return [f"stated by {line(str(by))}"]
+    return []
 
 
 def approved(approval: Approval | None) -> str:
     """Who approved a rule, when, and who suggested it."""
     if approval is None:
         return "approval: not known"
-    suggested = f" | suggested by {line(approval.suggested_by)}" if approval.suggested_by else ""
+    if approval.suggested_by:
+        suggested = f" | suggested by {line(approval.suggested_by)}"
+    else:
+        suggested = ""
     return f"approved by {line(approval.approved_by) or 'an unknown person'} on {approval.approved_at[:10]}{suggested}"
 
 
 def _where(entry: EntrySummary, view: View) -> str:
     """Where its file is; a script that is kept elsewhere is there."""
-    kept = entry.script_path if entry.kind is Kind.SCRIPT else None
-    return line(str(kept)) if kept else view.place(entry.path, entry.tier)
+    kept = None
+    if entry.kind is Kind.SCRIPT:
+        kept = entry.script_path
+    if kept:
+        return line(str(kept))
+    return view.place(entry.path, entry.tier)
 
 
 def _label(entry: EntrySummary, view: View, score: float | None = None) -> str:
     """`[L-8F3K2A] (project, 0.84)`: the handle, the tier that is not the user's, and a score."""
-    beside = ["" if entry.tier == "user" else line(entry.tier), "" if score is None else f"{score:.2f}"]
+    beside = [
+        "" if entry.tier == "user" else line(entry.tier),
+        "" if score is None else f"{score:.2f}",
+    ]
     words = ", ".join(filter(None, beside))
     return view.paint(f"[{line(entry.handle)}]", "handle") + (f" ({words})" if words else "")
 
@@ -158,50 +223,96 @@ def _versions(entry: EntrySummary) -> tuple[str, str]:
 
 def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
     """Where in which other versions the same is, and in which section of it the best passage."""
-    section = f"{hit.section} {hit.heading}".strip() if hit.section else hit.heading
-    return ("also in", ", ".join(hit.also_in)), ("section", section if hit.entry.kind is Kind.DOC else "")
+    if hit.section:
+        section = f"{hit.section} {hit.heading}".strip()
+    else:
+        section = hit.heading
+    return ("also in", ", ".join(hit.also_in)), (
+        "section",
+        section if hit.entry.kind is Kind.DOC else "",
+    )
 
 
 def _joined(*pairs: tuple[str, object]) -> str:
     """`a: 1 | b: 2`, without the pairs that have no value."""
-    return " | ".join(f"{line(name)}: {line(str(value))}" for name, value in pairs if value not in {None, ""})
+    results = []
+    for name, value in pairs:
+        if value not in {None, ""}:
+            results.append(f"{line(name)}: {line(str(value))}")
+    return " | ".join(results)
 
 
-def shown(value: Shown, view: View, *, call: str = SECTION_CALL, frame: Frame = lambda text, _what="": text) -> str:
-    """One entry in full: its text and code, what is related, what is known about it, its sections and how to go on.
+def shown(
+    value: Shown,
+    view: View,
+    *,
+    call: str = SECTION_CALL,
+    frame: Frame = lambda text, _what="": text,
+) -> str:
+    """One entry in full.
 
-    `call` shows a section (`{}`: the handle, the number follows). `frame` goes round each text; what it is comes second
-    where it is not the entry's own.
+    Its text and code, what is related, what is known about it, its sections and how to go on.
+
+    `call` shows a section (`{}`: the handle, the number follows). `frame` goes round each text;
+    what it is comes second where it is not the entry's own.
     """
     entry, whole = value.entry, value.section is None
     call = call.format(line(entry.handle))
-    title, approval = f"{_label(entry, view)} {line(entry.title)}", value.approval if whole else None
+    title, approval = (
+        f"{_label(entry, view)} {line(entry.title)}",
+        value.approval if whole else None,
+    )
     blocks = [title]
     if approval:
         by = f", approved by {line(approval.approved_by)}" if approval.approved_by else ""
-        blocks = [f"{title}\n  {view.paint(f'In force since {view.when(approval.approved_at)}{by}', 'good')}"]
+        blocks = [
+            (
+                f"{title}\n  "
+                f"{view.paint(f'In force since {view.when(approval.approved_at)}{by}', 'good')}"
+            )
+        ]
     if whole:
         pattern = value.frontmatter.get("pattern")
-        parts = {"rationale": value.frontmatter.get("rationale")} | (pattern if isinstance(pattern, dict) else {})
-        blocks.append("\n".join(f"{word} {line(str(parts[key]))}" for key, word in WORDS.items() if parts.get(key)))
+        parts = {"rationale": value.frontmatter.get("rationale")} | (
+            pattern if isinstance(pattern, dict) else {}
+        )
+        blocks.append(
+            "\n".join(
+                f"{word} {line(str(parts[key]))}" for key, word in WORDS.items() if parts.get(key)
+            )
+        )
     else:
-        heading = next((section.heading for section in value.sections if section.number == value.section), "")
-        blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
+        heading = next(
+            (section.heading for section in value.sections if section.number == value.section), ""
+        )
+        blocks.append(
+            f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": ")
+        )
     blocks += [frame(text) for text in texts_of(value) if text]
     if approval and approval.unapproved_change:
-        warning = "An unapproved change exists; what is in force stands above. It would change this:"
+        warning = (
+            "An unapproved change exists; what is in force stands above. It would change this:"
+        )
         change = frame(diff(approval.unapproved_change, view), CHANGE)
         blocks.append(f"{view.paint(warning, 'warn')}\n{change}")
     if value.related and whole:
-        blocks.append(block(view.paint("Related:", "heading"), (_edge(edge, view) for edge in value.related)))
+        blocks.append(
+            block(view.paint("Related:", "heading"), (_edge(edge, view) for edge in value.related))
+        )
     blocks += [block(view.paint("About it:", "heading"), _about(value, view))] if whole else []
     blocks += [_navigation(value, view, call)] if len(value.sections) > 1 else []
     return "\n\n".join(filter(None, blocks))
 
 
 def texts_of(value: Shown) -> tuple[str, str]:
-    """Its text and its code, made harmless; empty where there is none, or nothing that the other does not say."""
-    code = value.code if value.section is None and value.code != value.body else ""
+    """Its text and its code, made harmless.
+
+    Empty where there is none, or nothing that the other does not say.
+    """
+    if value.section is None and value.code != value.body:
+        code = value.code
+    else:
+        code = ""
     body, code = (clean(text).strip("\n") if text.strip() else "" for text in (value.body, code))
     return body, code
 
@@ -212,13 +323,23 @@ def is_used(usage: answers.Usage | None) -> bool:
 
 
 def _about(value: Shown, view: View) -> Iterator[str]:
-    """What is known of an entry; ids, hashes and the figures behind a confidence only where the view is verbose."""
+    """What is known of an entry.
+
+    Ids, hashes and the figures behind a confidence only where the view is verbose.
+    """
     from ai_lessons.model.anchors import anchors_of, commands_of
     from ai_lessons.model.check_forms import described
 
     entry, approval = value.entry, value.approval
-    yield _joined(("kind", entry.kind), ("project", entry.project), ("tier", "" if entry.tier == USER else entry.tier))
-    status = "" if entry.status == Status.ACTIVE else entry.status
+    yield _joined(
+        ("kind", entry.kind),
+        ("project", entry.project),
+        ("tier", "" if entry.tier == USER else entry.tier),
+    )
+    if entry.status == Status.ACTIVE:
+        status = ""
+    else:
+        status = entry.status
     yield _joined(*zip(("confidence", "source"), sureness(entry), strict=False), ("status", status))
     if entry.weakest:
         yield line(vouching(entry.weakest))
@@ -236,7 +357,9 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     if value.kept:
         yield f"kept or not: {value.kept.line}"
     commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter.get(ABOUT)))
-    yield _joined(("about", ", ".join((*map(str, anchors_of(value.frontmatter.get(ABOUT))), *commands))))
+    yield _joined(
+        ("about", ", ".join((*map(str, anchors_of(value.frontmatter.get(ABOUT))), *commands)))
+    )
     yield from warning(entry, view)
     if value.silent:
         yield view.paint(silent(value.entry.handle, value.silent), "warn")
@@ -248,25 +371,44 @@ def _about(value: Shown, view: View) -> Iterator[str]:
 def _plain(value: object) -> str:
     if isinstance(value, list | tuple) and all(isinstance(element, str) for element in value):
         return ", ".join(value)
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _edge(edge: answers.Related, view: View) -> str:
-    arrow = "->" if edge.outgoing else "<-"
+    if edge.outgoing:
+        arrow = "->"
+    else:
+        arrow = "<-"
     entry = edge.entry
-    target = f"{_label(entry, view)} {line(entry.title)}" if entry else f"{line(edge.target)} ({GONE})"
+    if entry:
+        target = f"{_label(entry, view)} {line(entry.title)}"
+    else:
+        target = f"{line(edge.target)} ({GONE})"
     return f"{line(edge.relation)} {arrow} {target}{_weight(edge)}"
 
 
 def _navigation(value: Shown, view: View, call: str) -> str:
     if value.section is None:
-        rows = [
-            f"  {section.number:>3}  {'  ' * max(section.level - 1, 0)}{line(section.heading)}"
-            for section in value.sections
-        ]
-        return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
+        rows = []
+        for section in value.sections:
+            rows.append(
+                f"  {section.number:>3}  {'  ' * max(section.level - 1, 0)}{line(section.heading)}"
+            )
+        return "\n".join(
+            [
+                view.paint("Sections:", "heading"),
+                *rows,
+                f"One of them: {call}{value.sections[0].number}",
+            ]
+        )
     steps = (("Previous", value.section - 1), ("Next", value.section + 1))
-    return "\n".join(f"{name}: {call}{number}" for name, number in steps if 0 < number <= len(value.sections))
+    results = []
+    for name, number in steps:
+        if 0 < number <= len(value.sections):
+            results.append(f"{name}: {call}{number}")
+    return "\n".join(results)
 
 
 def about(values: Sequence[anchors.EntryAbout], view: View) -> str:
@@ -283,16 +425,33 @@ def listing(value: answers.Listing, view: View) -> str:
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
     entries = value.entries
     if value.silent:
-        return "\n".join(f"{view.named(e)}: {silent(e.handle, value.silent[e.id])}" for e in entries)
-    rows = [(e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags)) for e in entries]
-    drawn, hidden = table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)), value.total - len(entries)
-    return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)" if rows and hidden > 0 else drawn
+        results = []
+        for e in entries:
+            results.append(f"{view.named(e)}: {silent(e.handle, value.silent[e.id])}")
+        return "\n".join(results)
+    rows = []
+    for e in entries:
+        rows.append(
+            (e.handle, e.kind.value, e.project, _versions(e)[1], e.title, ", ".join(e.tags))
+        )
+    drawn, hidden = (
+        table(header, rows, view, "No entries.", flexible=(5, 3, 2, 4)),
+        value.total - len(entries),
+    )
+    if rows and hidden > 0:
+        return f"{drawn}\n… and {hidden:,} more (--limit 0 shows all)"
+    return drawn
 
 
 def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     """Tags, versions or projects with the number of entries of each kind."""
     header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
-    names = [f"{tally.name} (newest)" if n == 0 and what == "version" else tally.name for n, tally in enumerate(values)]
+    names = []
+    for n, tally in enumerate(values):
+        if n == 0 and what == "version":
+            names.append(f"{tally.name} (newest)")
+        else:
+            names.append(tally.name)
     rows = [
         (name, str(tally.total), *(str(tally.by_kind.get(kind, 0)) for kind in Kind))
         for name, tally in zip(names, values, strict=True)
@@ -302,7 +461,9 @@ def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
 
 def related(values: Iterable[answers.Related], view: View) -> str:
     """Entries reached over the graph, indented by how far away they are."""
-    lines = ["  " * (edge.depth - 1) + _edge(edge, view) for edge in values]
+    lines = []
+    for edge in values:
+        lines.append("  " * (edge.depth - 1) + _edge(edge, view))
     return "\n".join(lines) or "No related entries."
 
 
@@ -312,7 +473,9 @@ def log(values: Iterable[answers.Revision], view: View) -> str:
     for revision in values:
         commit, when = view.paint(line(revision.commit)[:10], "handle"), view.when(revision.when)
         head = f"{commit} {when} {line(revision.author)}  {line(revision.subject)}"
-        blocks.append(block(head, [_joined(*revision.trailers.items())] if view.verbose else [], "    "))
+        blocks.append(
+            block(head, [_joined(*revision.trailers.items())] if view.verbose else [], "    ")
+        )
     return "\n".join(blocks) or "No commits yet."
 
 
@@ -324,7 +487,10 @@ def diff(text: str, view: View) -> str:
     if not text.strip():
         return "No difference."
     rows = (clean(row) for row in text.rstrip("\n").split("\n"))
-    return "\n".join(view.paint(row, DIFF_COLOURS.get(row[:1], "")) for row in rows)
+    results = []
+    for row in rows:
+        results.append(view.paint(row, DIFF_COLOURS.get(row[:1], "")))
+    return "\n".join(results)
 
 
 def feedback(value: editing.Feedback, view: View) -> str:
@@ -334,12 +500,13 @@ def feedback(value: editing.Feedback, view: View) -> str:
 
 def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     """A line for each entry that was told: when, why, and what came of it."""
-    rows = [
-        f"{view.named(entry)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
-        + (f"; {line(entry.outcome)} since" if entry.outcome else "")
-        + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
-        for entry in values
-    ]
+    rows = []
+    for entry in values:
+        rows.append(
+            f"{view.named(entry)}  {line(entry.moment)}: {line(entry.why or 'holds here')}"
+            + (f"; {line(entry.outcome)} since" if entry.outcome else "")
+            + (f"; {silent(entry.handle, entry.silent)}" if entry.silent else "")
+        )
     return "\n".join(rows) or "Nothing was told: hooks remember sessions of the last seven days."
 
 
@@ -352,9 +519,20 @@ def sessions(values: Sequence[agent_sessions.SessionTold], view: View) -> str:
     """For each session its host, folder and time, and a line for each entry that was told in it."""
     rows = []
     for session in values:
-        head = (session.session or "?", session.host or "unknown host", session.folder, view.when(session.at))
-        failed = count(session.failures, "failure") if session.failures else ""
-        entries = why_told(session.told, view).split("\n") if session.told else ["nothing was told"]
+        head = (
+            session.session or "?",
+            session.host or "unknown host",
+            session.folder,
+            view.when(session.at),
+        )
+        if session.failures:
+            failed = count(session.failures, "failure")
+        else:
+            failed = ""
+        if session.told:
+            entries = why_told(session.told, view).split("\n")
+        else:
+            entries = ["nothing was told"]
         rows.append(block("  ".join(line(part) for part in (*head, failed) if part), entries))
     return "\n".join(rows) or "Hooks remember no session of the last seven days."
 
@@ -367,17 +545,31 @@ def usage(value: answers.Usage, view: View) -> list[str]:
         ("contradicted", tallies.contradicted), ("runs", tallies.script_ok), ("failed runs", tallies.script_failed),
         ("seen to help", tallies.followed), ("seen to fail again", tallies.recurred),
     )  # fmt: skip
-    counted = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
-    last = f" | last used: {view.when(tallies.last_used)}" if tallies.last_used else ""
-    behind = f" (alpha {value.alpha:g}, beta {value.beta:g})" if view.verbose else ""
+    counted = ", ".join(
+        f"{name} {number:,}" for name, number in counts if number or name == "helpful"
+    )
+    if tallies.last_used:
+        last = f" | last used: {view.when(tallies.last_used)}"
+    else:
+        last = ""
+    if view.verbose:
+        behind = f" (alpha {value.alpha:g}, beta {value.beta:g})"
+    else:
+        behind = ""
     elsewhere = value.elsewhere
-    counted_there = [] if elsewhere is None else [f"another tool counted: {_counted_there(elsewhere)}"]
+    if elsewhere is None:
+        counted_there = []
+    else:
+        counted_there = [f"another tool counted: {_counted_there(elsewhere)}"]
     return [f"learned confidence: {value.confidence:.2f}{behind}", counted + last, *counted_there]
 
 
 def _counted_there(counted: answers.CountedElsewhere) -> str:
     names = ("injected", "helpful", "ignored", "contradicted")
-    return ", ".join(f"{name} {number:,}" for name, number in zip(names, counted, strict=False))
+    results = []
+    for name, number in zip(names, counted, strict=False):
+        results.append(f"{name} {number:,}")
+    return ", ".join(results)
 
 
 def left_out(values: Sequence[answers.Left], view: View) -> str:
@@ -389,27 +581,40 @@ def left_out(values: Sequence[answers.Left], view: View) -> str:
 def params(values: Sequence[answers.Parameter], view: View) -> str:
     """Parameters that learn: where each stands, in which range, and how sure that is."""
     header = ("PARAMETER", "VALUE", "RANGE", "UNCERTAINTY", "SEEN", "WHAT IT IS")
-    rows = [
-        (
-            param.name, f"{param.value:.3g}", f"{param.low:g} to {param.high:g}", f"{param.uncertainty:.2f}",
-            f"{param.observations:,}", param.help,
+    rows = []
+    for param in values:
+        rows.append(
+            (
+                param.name,
+                f"{param.value:.3g}",
+                f"{param.low:g} to {param.high:g}",
+                f"{param.uncertainty:.2f}",
+                f"{param.observations:,}",
+                param.help,
+            )
         )
+    left_there = (
+        f"another tool left {param.name} at {param.elsewhere}"
         for param in values
-    ]  # fmt: skip
-    left_there = (f"another tool left {param.name} at {param.elsewhere}" for param in values if param.elsewhere)
+        if param.elsewhere
+    )
     return "\n".join((table(header, rows, view, flexible=(5,)), *left_there))
 
 
 def learned(value: health.Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
     blocks = []
-    for title, entries in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+    for title, entries in (
+        ("Most useful:", value.most_useful),
+        ("Least useful:", value.least_useful),
+    ):
         rows = (
             f"{view.named(entry)}: helpful {entry.helpful:,}, ignored {entry.ignored:,}, "
             f"contradicted {entry.contradicted:,}, confidence {entry.confidence:.2f}"
             for entry in entries
         )
-        blocks += [block(view.paint(title, "heading"), rows)] if entries else []
+        if entries:
+            blocks += [block(view.paint(title, "heading"), rows)]
     if value.kept:
         rows = (f"{view.named(rule)}: {rule.line}" for rule in value.kept)
         blocks.append(block(view.paint("Kept or not, by rule:", "heading"), rows))
@@ -420,7 +625,10 @@ def learned(value: health.Stats, view: View) -> list[str]:
         head = f"Showing a lesson changed the share of sessions that went well by {effect.difference:+.0%}"
         blocks.append(block(head, [detail]))
     if value.damaged_events:
-        blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
+        blocks.append(
+            f"{count(value.damaged_events, 'line')} of event logs cannot be read and "
+            "count for nothing"
+        )
     return blocks
 
 
@@ -431,17 +639,32 @@ def graph(value: link_effects.Graph, view: View) -> str:
     """Every entry with the links that it writes; those that hold both ways stand at one of both."""
     if not value.entries:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
-    names = {entry.id: view.named(entry) for entry in value.entries}
+    names = {}
+    for entry in value.entries:
+        names[entry.id] = view.named(entry)
     names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
     linked = {end for link in value.links for end in (link.source, link.target)} | {*value.missing}
     blocks = []
-    for name, label in names.items():  # a link that holds both ways may stand at an id that no entry has
-        outgoing = [link for link in value.links if link.source == name]
-        links = (f"{_relation(link)} {'<->' if link.both_ways else '->'} {names[link.target]}" for link in outgoing)
-        blocks += [block(label, links)] if outgoing or name not in linked else []
-    handles = {entry.id: line(entry.handle) for entry in value.entries}
-    topics = [", ".join(handles[member] for member in cluster) for cluster in value.clusters]
-    blocks += ["", block(view.paint("Related topics:", "heading"), topics)] if topics else []
+    for name, label in names.items():
+        # a link that holds both ways may stand at an id that no entry has
+        outgoing = []
+        for link in value.links:
+            if link.source == name:
+                outgoing.append(link)
+        links = (
+            f"{_relation(link)} {'<->' if link.both_ways else '->'} {names[link.target]}"
+            for link in outgoing
+        )
+        if outgoing or name not in linked:
+            blocks += [block(label, links)]
+    handles = {}
+    for entry in value.entries:
+        handles[entry.id] = line(entry.handle)
+    topics = []
+    for cluster in value.clusters:
+        topics.append(", ".join(handles[member] for member in cluster))
+    if topics:
+        blocks += ["", block(view.paint("Related topics:", "heading"), topics)]
     return "\n".join(blocks)
 
 
@@ -450,7 +673,9 @@ def _relation(link: Line) -> str:
 
 
 def _weight(link: answers.Related | Line) -> str:
-    return "" if link.weight is None else f" ({link.weight:g})"
+    if link.weight is None:
+        return ""
+    return f" ({link.weight:g})"
 
 
 def dot(value: link_effects.Graph, _view: View) -> str:
@@ -459,13 +684,21 @@ def dot(value: link_effects.Graph, _view: View) -> str:
     for entry in value.entries:
         label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
         rows.append(f'  "{_dot(entry.id)}" [label="{label}"];')
-    rows += [f'  "{_dot(name)}" [style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+    rows += [
+        f'  "{_dot(name)}" [style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing
+    ]
     for number, cluster in enumerate(value.clusters, 1):
         names = " ".join(f'"{_dot(member)}";' for member in cluster)
         rows.append(f"  subgraph cluster_{number} {{ {names} }}")
     for link in value.links:
-        direction = ", dir=none" if link.both_ways else ""
-        rows.append(f'  "{_dot(link.source)}" -> "{_dot(link.target)}" [label="{_dot(_relation(link))}"{direction}];')
+        if link.both_ways:
+            direction = ", dir=none"
+        else:
+            direction = ""
+        rows.append(
+            f'  "{_dot(link.source)}" -> "{_dot(link.target)}" '
+            f'[label="{_dot(_relation(link))}"{direction}];'
+        )
     return "\n".join([*rows, "}"])
 
 
@@ -476,16 +709,24 @@ def _dot(raw: str) -> str:
 
 def mermaid(value: link_effects.Graph, _view: View) -> str:
     """A flowchart for Mermaid, which forges and editors draw in Markdown."""
-    names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
+    names = {}
+    for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1):
+        names[name] = f"n{n}"
     rows = ["flowchart LR"]
     for entry in value.entries:
         label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
         rows.append(f'  {names[entry.id]}["{label}"]')
     rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
     for link in value.links:
-        arrow = "---" if link.both_ways else "-->"
-        rows.append(f'  {names[link.source]} {arrow}|"{_mermaid(_relation(link))}"| {names[link.target]}')
-    rows += ["  classDef gone stroke-dasharray: 4"] if value.missing else []
+        if link.both_ways:
+            arrow = "---"
+        else:
+            arrow = "-->"
+        rows.append(
+            f'  {names[link.source]} {arrow}|"{_mermaid(_relation(link))}"| {names[link.target]}'
+        )
+    if value.missing:
+        rows += ["  classDef gone stroke-dasharray: 4"]
     return "\n".join(rows)
 
 
@@ -494,7 +735,11 @@ def _mermaid(raw: str) -> str:
     return re.sub(r"[^\w\s.,:()/+-]", lambda mark: f"#{ord(mark[0])};", line(raw), flags=re.ASCII)
 
 
-FORMATS: Mapping[str, Callable[[link_effects.Graph, View], str]] = {"text": graph, "dot": dot, "mermaid": mermaid}
+FORMATS: Mapping[str, Callable[[link_effects.Graph, View], str]] = {
+    "text": graph,
+    "dot": dot,
+    "mermaid": mermaid,
+}
 
 
 FIRM = "[firm]"
@@ -511,10 +756,23 @@ def _scope(entry: EntrySummary) -> str:
 
 def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
-    cells = [
-        (entry.handle, _scope(entry), entry.from_, *([entry.status] if every else []), says(entry)) for entry in entries
-    ]
-    return table(("ID", "SCOPE", "FROM", *(["STATUS"] if every else []), "PATTERN"), cells, view, "No lessons.")
+    cells = []
+    for entry in entries:
+        cells.append(
+            (
+                entry.handle,
+                _scope(entry),
+                entry.from_,
+                *([entry.status] if every else []),
+                says(entry),
+            )
+        )
+    return table(
+        ("ID", "SCOPE", "FROM", *(["STATUS"] if every else []), "PATTERN"),
+        cells,
+        view,
+        "No lessons.",
+    )
 
 
 def search_results(answer: answers.Answer, view: View) -> str:
@@ -528,22 +786,38 @@ def loaded(value: lessons.Loaded, _view: View) -> str:
     """Markdown for an agent's context. `[firm]` marks what a person stated."""
     blocks = [f"## Lessons ({value.active} active)"]
     for group in value.groups:
-        name = "Global" if group.scope == GLOBAL_PROJECT else line(group.scope)
+        if group.scope == GLOBAL_PROJECT:
+            name = "Global"
+        else:
+            name = line(group.scope)
         # no text gives itself the mark
-        items = [f"- {line(says(entry)).replace(FIRM, '(firm)')}{_standing(entry)}" for entry in group.lessons]
+        items = []
+        for entry in group.lessons:
+            items.append(f"- {line(says(entry)).replace(FIRM, '(firm)')}{_standing(entry)}")
         blocks.append("\n".join([f"### {name}", *items]))
     left_out = value.active - sum(len(group.lessons) for group in value.groups)
     if left_out:
-        blocks.append(f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson search` finds one")
+        blocks.append(
+            f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson "
+            "search` finds one"
+        )
     return "\n\n".join(blocks)
 
 
 def _standing(entry: EntrySummary) -> str:
-    """Who stated a lesson that claims to be a person's; nothing where git's history does not tell."""
+    """Who stated a lesson that claims to be a person's.
+
+    Nothing where git's history does not tell.
+    """
     if entry.firm:
         return f" {FIRM}"
-    by = entry.stated_by if entry.from_ == "user" else ""
-    return f" [stated by {line(str(by))}]" if by else ""
+    if entry.from_ == "user":
+        by = entry.stated_by
+    else:
+        by = ""
+    if by:
+        return f" [stated by {line(str(by))}]"
+    return ""
 
 
 def lesson_shown(value: answers.Shown, _view: View) -> str:
@@ -551,17 +825,21 @@ def lesson_shown(value: answers.Shown, _view: View) -> str:
     entry, pattern = value.entry, pattern_of(value.frontmatter)
     head = {"id": entry.handle, "scope": _scope(entry), "from": entry.from_, "status": entry.status}
     yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
-    yaml += [f"created: {entry.created[:10]}"] if entry.created else []
+    if entry.created:
+        yaml += [f"created: {entry.created[:10]}"]
     for key in ("reason", "promoted_to"):
-        yaml += entry_lines(key, value.frontmatter[key]) if value.frontmatter.get(key) else []
+        if value.frontmatter.get(key):
+            yaml += entry_lines(key, value.frontmatter[key])
     if pattern:
-        quoted = partial(json.dumps, ensure_ascii=False)  # in double quotes, which YAML and JSON read alike
+        # in double quotes, which YAML and JSON read alike
+        quoted = partial(json.dumps, ensure_ascii=False)
         parts = pattern.as_json().items()
         yaml += [f"pattern: {quoted(' '.join(str(pattern).split()))}", "parsed:"]
         yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
     if not pattern or entry.title != title_of(pattern):
         yaml += entry_lines("title", entry.title)
-    yaml += entry_lines("text", value.body) if value.body.strip() else []
+    if value.body.strip():
+        yaml += entry_lines("text", value.body)
     return clean("\n".join(yaml))
 
 
@@ -571,14 +849,18 @@ def added(value: answers.Written, view: View) -> str:
         "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
         "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
     }
-    first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
+    first = firsts.get(
+        value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}"
+    )
     return f"{first}\n  path: {view.place(value.path, value.tier)}"
 
 
 def marked_wrong(value: answers.Written, _view: View) -> str:
     """A lesson that left the results."""
     lesson = line(value.handle)
-    return f"Lesson {lesson} is marked wrong already" if value.change == "unchanged" else f"Deleted lesson {lesson}"
+    if value.change == "unchanged":
+        return f"Lesson {lesson} is marked wrong already"
+    return f"Deleted lesson {lesson}"
 
 
 def promoted(value: answers.Written, view: View) -> str:
@@ -592,7 +874,10 @@ def held(value: harvest.Harvest) -> str:
     """What the transcripts hold, what the drafts would have changed, and what was read."""
     it = value.effect
     rows = [
-        f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, {it.met:,} of a kind met before."
+        (
+            f"{count(it.sessions, 'session')}, {count(it.failures, 'failed command')}, "
+            f"{it.met:,} of a kind met before."
+        )
     ]
     if it.told:
         each = it.told / max(it.sessions, 1)
@@ -606,8 +891,13 @@ def held(value: harvest.Harvest) -> str:
 
 def harvested(value: harvest.Harvest, view: View) -> str:
     """What the transcripts hold, and the drafts, none of which is stored."""
-    rows = [candidate(draft, view) for draft in value.candidates]
-    head = f"{count(len(rows), 'draft')}, none is stored." if rows else "Nothing to propose."
+    rows = []
+    for draft in value.candidates:
+        rows.append(candidate(draft, view))
+    if rows:
+        head = f"{count(len(rows), 'draft')}, none is stored."
+    else:
+        head = "Nothing to propose."
     if value.unsure:
         head += f" {value.unsure:,} more {'is' if value.unsure == 1 else 'are'} less sure, for an agent to judge: "
         head += "`harvest --for-agent`, or its prompt `harvest`."
@@ -616,8 +906,13 @@ def harvested(value: harvest.Harvest, view: View) -> str:
 
 def for_agent(value: harvest.Harvest, view: View) -> str:
     """All candidates, of each quote what the agent had done before it and edited after, and which are sure."""
-    rows = [candidate(draft, view, whole=True) for draft in value.candidates]
-    head = f"{count(len(rows), 'candidate')}, none is stored." if rows else "Nothing to propose."
+    rows = []
+    for draft in value.candidates:
+        rows.append(candidate(draft, view, whole=True))
+    if rows:
+        head = f"{count(len(rows), 'candidate')}, none is stored."
+    else:
+        head = "Nothing to propose."
     return "\n\n".join([head, *rows])
 
 
@@ -625,27 +920,50 @@ SEEN_SHOWN, LINES_SHOWN = 3, 6
 
 
 def candidate(draft: HarvestedLesson, view: View, *, whole: bool = False) -> str:
-    """One candidate in a few lines: what it would say, what happened, where it was seen. `whole`: for an agent."""
-    parts = [("WHEN", draft.when), ("DO", draft.do or "(what helps is for you to say)"), ("BECAUSE", draft.because)]
+    """One candidate in a few lines: what it would say, what happened, where it was seen.
+
+    `whole`: for an agent.
+    """
+    parts = [
+        ("WHEN", draft.when),
+        ("DO", draft.do or "(what helps is for you to say)"),
+        ("BECAUSE", draft.because),
+    ]
     if draft.quotes:
-        parts = [row for quote in draft.quotes[:SEEN_SHOWN] for row in _quote(quote, whole=whole)]
+        parts = []
+        for quote in draft.quotes[:SEEN_SHOWN]:
+            for row in _quote(quote, whole=whole):
+                parts.append(row)
         parts += [("in", count(draft.sessions, "session"))]
         parts += [] if whole else [("edited", file) for file in draft.edited]
     if whole and draft.sure:
         parts.insert(0, ("sure", "listed to the user, too"))
-    width = None if whole else 160
+    width = None
+    if not whole:
+        width = 160
     changed = f"would have warned before {draft.warned}, helped at {draft.helped}, told {count(draft.told, 'time')}"
-    content = [row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")]
+    content = [
+        row for row in clean(draft.content).splitlines() if row and not row.startswith("~~~")
+    ]
     left = len(draft.evidence) - SEEN_SHOWN
-    project = f" ({line(draft.project)})" if draft.project else ""
+    if draft.project:
+        project = f" ({line(draft.project)})"
+    else:
+        project = ""
     return block(
         f"{view.paint(f'[{line(draft.id)}]', 'handle')} {line(draft.title)}{project}",
         (
-            *(f"{name:8} {clip(line(text), width) if width else line(text)}" for name, text in parts),
+            *(
+                f"{name:8} {clip(line(text), width) if width else line(text)}"
+                for name, text in parts
+            ),
             *(f"| {clip(row, 120)}" for row in content[:LINES_SHOWN]),
             *(f"worked   {clip(line(text), 120)}" for text in draft.done if not draft.do),
             changed if draft.told else "",
-            *(f"seen     {place.date} {place.host} {view.place(place.place)}" for place in draft.evidence[:SEEN_SHOWN]),
+            *(
+                f"seen     {place.date} {place.host} {view.place(place.place)}"
+                for place in draft.evidence[:SEEN_SHOWN]
+            ),
             f"         and {left} more" if left > 0 else "",
         ),
     )
@@ -664,14 +982,26 @@ def _quote(quote: Quote, *, whole: bool) -> list[tuple[str, str]]:
 def replay_rows(value: harvest.Replay) -> list[str]:
     """What would have been told in past sessions, a line each figure."""
     failed, sessions = max(value.failures, 1), max(value.sessions, 1)
-    before, at = _share(value.before_right, value.before), _share(value.at_failures_right, value.at_failures)
+    before, at = (
+        _share(value.before_right, value.before),
+        _share(value.at_failures_right, value.at_failures),
+    )
     each = f"told {value.before / sessions:.1f} times a session before a command"
     taught = f"{count(value.sessions_apart, 'session')} from which an entry came: {{}} of the failures there"
     apart = [f"apart          {taught.format(_share(value.helped_apart, value.failures_apart))}"]
     return [
-        f"{count(value.sessions, 'session')}, {count(value.calls, 'command')}, {value.failures:,} failed.",
-        f"warned before  {_share(value.warned, failed)} of the failures; {each}, {before} of them rightly",
-        f"at a failure   told at {_share(value.at_failures, failed)}; {at} of them say what worked next",
+        (
+            f"{count(value.sessions, 'session')}, {count(value.calls, 'command')}, "
+            f"{value.failures:,} failed."
+        ),
+        (
+            f"warned before  {_share(value.warned, failed)} of the failures; {each}, {before} "
+            "of them rightly"
+        ),
+        (
+            f"at a failure   told at {_share(value.at_failures, failed)}; {at} of them say "
+            "what worked next"
+        ),
         f"either         {_share(value.helped, failed)} of the failures",
         f"characters     {value.characters / sessions:,.0f} a session",
         *(apart if value.sessions_apart else ()),
@@ -685,9 +1015,13 @@ def replayed(value: harvest.Replay, view: View) -> str:
     rows = replay_rows(value)
     if value.unhelped:
         rows += ["", view.paint("Nothing stored helps with:", "heading")]
-        rows += [f"{failure.times:>5} x {clip(line(failure.failure), 140)}" for failure in value.unhelped]
+        rows += [
+            f"{failure.times:>5} x {clip(line(failure.failure), 140)}" for failure in value.unhelped
+        ]
     return "\n".join(rows)
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "none"
+    if whole:
+        return f"{part / whole:.0%}"
+    return "none"

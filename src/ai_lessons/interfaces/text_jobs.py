@@ -1,4 +1,7 @@
-"""Answers of other jobs as text: what was written, moved, decided; how the repository stands. Pure."""
+"""Answers of other jobs as text: what was written, moved, decided; how the repository stands.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,23 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import answers, health, review, rule_checks, search_index, setup, sharing, transfer, workspace
+    from ai_lessons.app import (
+        answers,
+        health,
+        review,
+        rule_checks,
+        search_index,
+        setup,
+        sharing,
+        transfer,
+        workspace,
+    )
     from ai_lessons.app.promotion import Promoted
     from ai_lessons.app.resources import PassagePreview, Refreshed
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
-FEW = 10  # entries of an import are named one by one
+# entries of an import are named one by one
+FEW = 10
 BATCH = "ai-lessons admin approve-rule --batch"
 OLD_FILES = (
     "What was taken in may stay: what an agent reads there word by word is told once."
@@ -37,7 +51,9 @@ def written(value: answers.Written, view: View) -> str:
     """Handle, title and path; of a rule, where it is proposed."""
     place = f"path: {view.place(value.path, value.tier)}"
     if value.proposed_on:
-        place = f"proposed on {line(value.proposed_on)}; what is in force stays until a person takes it"
+        place = (
+            f"proposed on {line(value.proposed_on)}; what is in force stays until a person takes it"
+        )
     return block(view.named(value), [place])
 
 
@@ -47,9 +63,19 @@ def writes(values: Sequence[answers.Written], view: View) -> str:
 
 
 def deleted(values: Sequence[answers.Written], view: View) -> str:
-    """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
-    words = ["Removal of" if value.proposed_on else "Deleted" for value in values]
-    return "\n".join(f"{word} {written(value, view)}" for word, value in zip(words, values, strict=True))
+    """What is gone from the folder (git keeps its history).
+
+    The removal of a rule is only proposed.
+    """
+    words = []
+    for value in values:
+        if value.proposed_on:
+            words.append("Removal of")
+        else:
+            words.append("Deleted")
+    return "\n".join(
+        f"{word} {written(value, view)}" for word, value in zip(words, values, strict=True)
+    )
 
 
 def imported(value: answers.Imported, view: View) -> str:
@@ -69,18 +95,24 @@ def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
         yield f"skipped {files if len(paths) == 1 else f'{len(paths):,} files ({files})'}: {line(why)}"
 
 
-_PLACE = expression(r"^[^\s:]+:(?:\d+:)? ")  # Where in a file a reason is found
+# Where in a file a reason is found
+_PLACE = expression(r"^[^\s:]+:(?:\d+:)? ")
 
 
 def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:
     """The sums of an import, below its entries where there are few."""
-    return f"{writes(value.written, view)}\n{sums}" if 0 < len(value.written) <= FEW else sums
+    if 0 < len(value.written) <= FEW:
+        return f"{writes(value.written, view)}\n{sums}"
+    return sums
 
 
 def first_rows(texts: Iterable[str]) -> list[str]:
     """A few of these as rows of a block, and how many more there are."""
     rows = list(texts)
-    return [*rows[:FEW], *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else [])]
+    return [
+        *rows[:FEW],
+        *([f"… and {len(rows) - FEW:,} more (--json names them all)"] if len(rows) > FEW else []),
+    ]
 
 
 def previews(values: Sequence[PassagePreview], view: View) -> str:
@@ -88,13 +120,19 @@ def previews(values: Sequence[PassagePreview], view: View) -> str:
     header = ("#", "TOKENS", "HEADING", "BEGINS")
     blocks = []
     for path in dict.fromkeys(passage.path for passage in values):
-        passages = [passage for passage in values if passage.path == path]
+        passages = []
+        for passage in values:
+            if passage.path == path:
+                passages.append(passage)
         rows = [
-            (str(n), str(passage.tokens), passage.heading, passage.text[:100]) for n, passage in enumerate(passages, 1)
+            (str(n), str(passage.tokens), passage.heading, passage.text[:100])
+            for n, passage in enumerate(passages, 1)
         ]
         tokens = sum(passage.tokens for passage in passages)
         title = f"{line(path)}: {count(len(rows), 'passage')}, about {tokens:,} tokens"
-        blocks.append(f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}")
+        blocks.append(
+            f"{view.paint(title, 'heading')}\n{table(header, rows, view, flexible=(2, 3))}"
+        )
     return "\n\n".join(blocks) or "Nothing to split."
 
 
@@ -102,9 +140,18 @@ def refreshed(values: Sequence[Refreshed], view: View) -> str:
     """Docs looked at again: what changed in each, and where its source stands now."""
     blocks = []
     for doc in values:
-        state = f"changed, +{doc.added} -{doc.removed} lines" if doc.changed else "unchanged"
-        source = f"source: {_short(doc.old_ref)} -> {_short(doc.new_ref)}" if doc.old_ref != doc.new_ref else ""
-        warning = f"warning: {line(doc.warning)}" if doc.warning else ""
+        if doc.changed:
+            state = f"changed, +{doc.added} -{doc.removed} lines"
+        else:
+            state = "unchanged"
+        if doc.old_ref != doc.new_ref:
+            source = f"source: {_short(doc.old_ref)} -> {_short(doc.new_ref)}"
+        else:
+            source = ""
+        if doc.warning:
+            warning = f"warning: {line(doc.warning)}"
+        else:
+            warning = ""
         blocks.append(block(f"{view.named(doc)}: {state}", (source, warning)))
     return "\n".join(blocks) or "No doc has a source to read again."
 
@@ -120,26 +167,55 @@ def _short(ref: str | None) -> str:
 
 def initialised(value: setup.Initialised, view: View) -> str:
     """What `init` did and what to do next."""
-    made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
-    made = f"Cloned {count(value.entries, 'entry')} of {line(value.cloned)}" if value.cloned else made
-    adopted = f"{count(value.adopted, 'file')} that lay there already, committed as they are" if value.adopted else ""
+    if value.created:
+        made = "Made a knowledge repository"
+    else:
+        made = "The knowledge repository is complete"
+    if value.cloned:
+        made = f"Cloned {count(value.entries, 'entry')} of {line(value.cloned)}"
+    if value.adopted:
+        adopted = f"{count(value.adopted, 'file')} that lay there already, committed as they are"
+    else:
+        adopted = ""
     done = block(f"{made}: {line(value.path)}", (adopted, *map(line, value.hooks)))
-    following = 'search "undo a commit"' if value.entries else 'add --title "what you learned" --content "…"'
-    other = "" if value.path == view.root else f"--repo {line(value.path)} "
+    if value.entries:
+        following = 'search "undo a commit"'
+    else:
+        following = 'add --title "what you learned" --content "…"'
+    if value.path == view.root:
+        other = ""
+    else:
+        other = f"--repo {line(value.path)} "
     rows = [done, *([connected(value.connected, view)] if value.connected else [])]
-    rows += [f"Next: ai-lessons {other}{following}"] if value.created else []
+    if value.created:
+        rows += [f"Next: ai-lessons {other}{following}"]
     if value.hosts and value.created:
-        rows.append(f"Connect {' and '.join(map(line, value.hosts))}: ai-lessons admin hosts --install")
+        rows.append(
+            f"Connect {' and '.join(map(line, value.hosts))}: ai-lessons admin hosts --install"
+        )
     return "\n".join(rows)
 
 
 def report(value: health.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
-    lines = [f"fixed {line(text)}" for text in value.fixed]
-    lines += [f"{line(problem.path)}:{problem.line or 1}: {line(problem.message)}" for problem in value.problems]
+    lines = []
+    for text in value.fixed:
+        lines.append(f"fixed {line(text)}")
+    lines += [
+        f"{line(problem.path)}:{problem.line or 1}: {line(problem.message)}"
+        for problem in value.problems
+    ]
     fixable = sum(problem.fixable for problem in value.problems)
-    tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
-    return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
+    if fixable:
+        tail = f", {fixable} of them mended by: ai-lessons admin validate --fix"
+    else:
+        tail = ""
+    return "\n".join(
+        [
+            *lines,
+            f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}",
+        ]
+    )
 
 
 def check_report(value: rule_checks.CheckReport, view: View) -> str:
@@ -151,56 +227,76 @@ def check_report(value: rule_checks.CheckReport, view: View) -> str:
         rows.append(" ".join(filter(None, (where, line(finding.handle), words))))
     about = sum(finding.level == "note" for finding in value.findings)
     counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}"]
-    counts += [count(len(rows) - about, "finding"), *([f"{count(about, 'entry')} about what changed"] if about else [])]
-    counts += [f"{value.allowed:,} allowed by comments"] if value.allowed else []
-    counts += [f"{value.in_baseline:,} in the baseline"] if value.in_baseline else []
+    counts += [
+        count(len(rows) - about, "finding"),
+        *([f"{count(about, 'entry')} about what changed"] if about else []),
+    ]
+    if value.allowed:
+        counts += [f"{value.allowed:,} allowed by comments"]
+    if value.in_baseline:
+        counts += [f"{value.in_baseline:,} in the baseline"]
     return "\n".join([*rows, ", ".join(counts)])
 
 
 def drafted(value: rule_checks.Drafted) -> str:
     """What a fix shows, and how it was tried."""
     stated = value.check
-    unless = f" unless {stated['unless']}" if "unless" in stated else ""
-    alarms = f"; it fires on {count(value.alarms, 'other line')} now" if value.alarms else ""
+    if "unless" in stated:
+        unless = f" unless {stated['unless']}"
+    else:
+        unless = ""
+    if value.alarms:
+        alarms = f"; it fires on {count(value.alarms, 'other line')} now"
+    else:
+        alarms = ""
     what = f"regex {stated['regex']}{unless}"
     return f"drafted from {value.path}: {what}; it fires on the text before and not on the one after{alarms}"
 
 
 def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
     """The findings in the form 2.1.0 of OASIS, for the pages of forges."""
-    ids = [summary.handle for summary in value.checked]
-    rules = [
-        {
-            "id": summary.handle,
-            "shortDescription": {"text": line(summary.title)},
-            "fullDescription": {"text": line(summary.rationale or summary.title)},
-            "help": {"text": f"ai-lessons show {summary.handle}"},
-        }
-        for summary in value.checked
-    ]
-    results = [
-        {
-            "ruleId": finding.handle or "not-looked-at",
-            **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
-            "level": finding.level,
-            "message": {"text": line(finding.message)},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": quote(finding.path, errors="replace"), "uriBaseId": "%SRCROOT%"},
-                        "region": {"startLine": finding.line},
+    ids = []
+    for summary in value.checked:
+        ids.append(summary.handle)
+    rules = []
+    for summary in value.checked:
+        rules.append(
+            {
+                "id": summary.handle,
+                "shortDescription": {"text": line(summary.title)},
+                "fullDescription": {"text": line(summary.rationale or summary.title)},
+                "help": {"text": f"ai-lessons show {summary.handle}"},
+            }
+        )
+    results = []
+    for finding in value.findings:
+        results.append(
+            {
+                "ruleId": finding.handle or "not-looked-at",
+                **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
+                "level": finding.level,
+                "message": {"text": line(finding.message)},
+                "locations": [
+                    {
+                        "physicalLocation": {
+                            "artifactLocation": {
+                                "uri": quote(finding.path, errors="replace"),
+                                "uriBaseId": "%SRCROOT%",
+                            },
+                            "region": {"startLine": finding.line},
+                        }
                     }
-                }
-            ],
-            "partialFingerprints": {"entryAndLine/v1": f"{finding.id}:{finding.mark}"},
-        }
-        for finding in value.findings
-    ]
+                ],
+                "partialFingerprints": {"entryAndLine/v1": f"{finding.id}:{finding.mark}"},
+            }
+        )
     driver = {"name": "ai-lessons", "rules": rules}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+        "runs": [
+            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+        ],
     }
 
 
@@ -209,15 +305,21 @@ def checks(values: Sequence[health.Check], view: View) -> str:
     rows = []
     for check in values:
         state = view.paint(line(check.state), STYLES.get(check.state, "warn"))
-        detail = line(check.detail).replace(f"{view.home}/", "~/") if view.home else line(check.detail)
+        if view.home:
+            detail = line(check.detail).replace(f"{view.home}/", "~/")
+        else:
+            detail = line(check.detail)
         rows.append((state, line(check.name), detail))
-        rows += [("", "", f"-> {line(check.remedy)}")] if check.remedy and check.state != "ok" else []
+        if check.remedy and check.state != "ok":
+            rows += [("", "", f"-> {line(check.remedy)}")]
     return columns(rows, view)
 
 
 def stats(value: health.Stats, view: View) -> str:
     """Counts and sizes."""
-    rows = [(f"{kind}s", f"{number:,}") for kind, number in value.entries.items()]
+    rows = []
+    for kind, number in value.entries.items():
+        rows.append((f"{kind}s", f"{number:,}"))
     rows += [
         ("projects", f"{value.projects:,}"),
         ("tags", f"{value.tags:,}"),
@@ -233,9 +335,19 @@ def stats(value: health.Stats, view: View) -> str:
         ("newest entry", view.when(value.newest or "-")),
     ]
     if value.approval_lead_time is not None:
-        rows.append(("from a proposal to its approval", f"{timedelta(seconds=value.approval_lead_time)} (median)"))
+        rows.append(
+            (
+                "from a proposal to its approval",
+                f"{timedelta(seconds=value.approval_lead_time)} (median)",
+            )
+        )
     if value.clusters:
-        rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
+        rows.append(
+            (
+                "related topics",
+                f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})",
+            )
+        )
     return "\n\n".join([pairs(dict(rows), view), *interfaces_text.learned(value, view)])
 
 
@@ -243,21 +355,35 @@ def indexed(value: answers.Indexed, _view: View) -> str:
     """What a refresh of the index did."""
     if not (value.entries or value.embedded or value.rebuilt or value.missing):
         return "The index is up to date."
-    lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
-    lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
+    lines = [
+        (
+            f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, "
+            f"{value.embedded:,} embedded"
+        )
+    ]
+    if value.rebuilt:
+        lines += [f"rebuilt: {line(value.rebuilt)}"]
     if value.missing:
-        lines.append(f"{count(value.missing, 'passage')} without a vector: found by text only until they have one")
+        lines.append(
+            f"{count(value.missing, 'passage')} without a vector: found by text only "
+            "until they have one"
+        )
     return "\n".join(lines)
 
 
 def stale(values: Sequence[answers.Stale], view: View) -> str:
     """What moved on that an entry speaks of: a file outside the repository, code, a package."""
-    return _reasoned([(resource, resource.reason) for resource in values], view) or "Nothing is stale."
+    return (
+        _reasoned([(resource, resource.reason) for resource in values], view) or "Nothing is stale."
+    )
 
 
 def outdated(values: Sequence[health.Outdated], view: View) -> str:
     """What a person should look at again, and below it why."""
-    return _reasoned([(finding.entry, finding.detail) for finding in values], view) or "Nothing is to be reviewed."
+    return (
+        _reasoned([(finding.entry, finding.detail) for finding in values], view)
+        or "Nothing is to be reviewed."
+    )
 
 
 def _reasoned(values: Sequence[tuple[Any, str]], view: View) -> str:
@@ -265,7 +391,10 @@ def _reasoned(values: Sequence[tuple[Any, str]], view: View) -> str:
     reasons = defaultdict[str, list[str]](list)
     for entry, reason in values:
         reasons[view.named(entry)].append(line(reason))
-    return "\n".join(block(name, rows) for name, rows in reasons.items())
+    results = []
+    for name, rows in reasons.items():
+        results.append(block(name, rows))
+    return "\n".join(results)
 
 
 def config(value: Mapping[str, object], view: View) -> str:
@@ -278,7 +407,9 @@ def config(value: Mapping[str, object], view: View) -> str:
 def _value(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else line("" if value is None else str(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return line("" if value is None else str(value))
 
 
 def pairs(values: Mapping[str, str], view: View) -> str:
@@ -313,17 +444,24 @@ def index_state(value: answers.IndexStatus, view: View) -> str:
         "entries": f"{value.entries:,}",
         "passages": f"{value.passages:,} ({value.vectors:,} with a vector)",
         "size": size(value.bytes),
-        "vectors": "compared one by one" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
+        "vectors": "compared one by one"
+        if value.indexed is None
+        else f"{value.indexed:,} in an index (IVF_SQ)",
         "not indexed yet": f"{count(value.unindexed, 'passage')}, read one by one",
     }
-    shared = [pairs(_shared(value.shared, value.model), view)] if value.shared else []
+    if value.shared:
+        shared = [pairs(_shared(value.shared, value.model), view)]
+    else:
+        shared = []
     return "\n\n".join([pairs(rows, view), *shared])
 
 
 def pushed(value: setup.Pushed, view: View) -> str:
     """What lies there after a push."""
     head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
-    return "\n".join([head, pairs(_shared(value.shared, value.shared.model), view), *map(line, value.notes)])
+    return "\n".join(
+        [head, pairs(_shared(value.shared, value.shared.model), view), *map(line, value.notes)]
+    )
 
 
 def pulled(value: setup.Pulled, _view: View) -> str:
@@ -336,11 +474,17 @@ def pulled(value: setup.Pulled, _view: View) -> str:
 def _shared(value: answers.IndexStatus, model: str) -> dict[str, str]:
     if not value.model:
         return {"shared": f"nothing at {line(value.uri)}"}
-    use = "the one used here" if value.model == model else "another than here: of no use"
+    if value.model == model:
+        use = "the one used here"
+    else:
+        use = "another than here: of no use"
     return {
         "shared": line(value.uri),
         "its model": f"{line(value.model)}, {use}",
-        "its passages": f"{value.passages:,} of {count(value.entries, 'entry')} ({value.vectors:,} with a vector)",
+        "its passages": (
+            f"{value.passages:,} of {count(value.entries, 'entry')} ({value.vectors:,} with a "
+            "vector)"
+        ),
     }
 
 
@@ -348,8 +492,15 @@ def tiers(states: Sequence[workspace.TierState], view: View) -> str:
     """A line for each tier, and one below it where something is to be done."""
     rows = []
     for state in states:
-        rows.append((line(state.tier), state.state, f"{view.short(state.path)}  ({line(state.why)})".lstrip()))
-        rows += [("", "", f"→ {line(state.hint)}")] if state.hint else []
+        rows.append(
+            (
+                line(state.tier),
+                state.state,
+                f"{view.short(state.path)}  ({line(state.why)})".lstrip(),
+            )
+        )
+        if state.hint:
+            rows += [("", "", f"→ {line(state.hint)}")]
     return columns(rows, view)
 
 
@@ -364,33 +515,56 @@ def ported(value: transfer.Ported, view: View) -> str:
         count(len(value.queued), "rule") + " proposed": len(value.queued),
         **{f"{fates[fate]:,} {fate}": fates[fate] for fate in ("joined", "not recognised")},
     }
-    sums = [count(len(value.written), "entry") + " added", *(words for words, number in counts.items() if number)]
-    queued = (view.named(rule) + (f" ({line(rule.branch)})" if rule.branch else "") for rule in value.queued)
+    sums = [
+        count(len(value.written), "entry") + " added",
+        *(words for words, number in counts.items() if number),
+    ]
+    queued = (
+        view.named(rule) + (f" ({line(rule.branch)})" if rule.branch else "")
+        for rule in value.queued
+    )
     rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
     for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
         seen = (part for part in value.seen if part.became == fate)
-        texts = (f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "") for part in seen)
+        texts = (
+            f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "")
+            for part in seen
+        )
         rows[-1] = block(rows[-1], first_rows(texts))
-    batch = f"; all of them with one merge: {BATCH} {line(value.batch)}" if value.batch else ""
+    if value.batch:
+        batch = f"; all of them with one merge: {BATCH} {line(value.batch)}"
+    else:
+        batch = ""
     if value.dry_run:
         return "\n".join([*rows, DRY])
     if value.old_files:
         commands = (line(file.command) for file in value.old_files)
         rows.append(block(OLD_FILES, first_rows(commands)))
-    rows += [REVIEW_RULES + batch] if value.queued else []
+    if value.queued:
+        rows += [REVIEW_RULES + batch]
     return "\n".join(rows)
 
 
 def exported(value: transfer.Exported, _view: View) -> str:
     """Which files were written, and what is in them."""
-    rows = [f"{line(path)}: {line(done)}" for path, done in value.files]
+    rows = []
+    for path, done in value.files:
+        rows.append(f"{line(path)}: {line(done)}")
     if value.form in {"groove", "site", "okf"}:
-        kinds = [count(value.entries.get(kind, 0), kind) for kind in Kind]
-        events = [count(value.events, "event")] if value.form == "groove" else []
+        kinds = []
+        for kind in Kind:
+            kinds.append(count(value.entries.get(kind, 0), kind))
+        if value.form == "groove":
+            events = [count(value.events, "event")]
+        else:
+            events = []
         rows.append(", ".join([*kinds, *events]))
     else:
         lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
-        firm = [count(lessons, "lesson") + " of a person"] if lessons else []
+        if lessons:
+            firm = [count(lessons, "lesson") + " of a person"]
+        else:
+            firm = []
         rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
     left = (f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
     return block("\n".join(rows), first_rows(left))
@@ -401,34 +575,46 @@ def migrated(value: setup.Migrated, _view: View) -> str:
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
     rows = [block(f"Migrated from format {value.old} to {value.new}", map(line, value.steps))]
-    rows.append(block(f"{count(len(value.changed), 'file')} changed", first_rows(map(line, value.changed))))
-    rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"] if value.snapshot else []
+    rows.append(
+        block(f"{count(len(value.changed), 'file')} changed", first_rows(map(line, value.changed)))
+    )
+    if value.snapshot:
+        rows += [f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo"]
     return "\n".join(rows)
 
 
 def synced(value: sharing.Synced, view: View) -> str:
-    """What came in and went out; or what needs a person, with both versions and the next command."""
+    """What came in and went out.
+
+    Or what needs a person, with both versions and the next command.
+    """
     place = line(f"{value.remote}/{value.branch}")
-    rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
-    arrived = (f"proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived)
+    rows = []
+    for name in value.proposals:
+        rows.append(f"  proposal sent: {line(name)}")
+    arrived = (
+        f"proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived
+    )
     rows += [f"  {row}" for row in first_rows(arrived)]
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
-        kept = (
-            f"The last choice ends the sync. Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."
-        )
+        kept = f"The last choice ends the sync. Your side is kept on {line(value.kept)}, here and on {line(value.remote)}."
         torn = (row for conflict in value.conflicts for row in _torn(conflict, view))
         return "\n".join([head, *torn, "", kept, *rows])
     if not (value.received or value.sent or rows):
         return f"Nothing new: {place} and this branch are the same."
-    merged = [f"  merged: {view.place(path)}" for path in value.merged]
+    merged = []
+    for path in value.merged:
+        merged.append(f"  merged: {view.place(path)}")
     moved = f"{place}: {count(value.received, 'commit')} came in, {count(value.sent, 'commit')} went out."
     return "\n".join([moved, *merged, *rows])
 
 
 def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterator[str]:
-    """One conflict: how both versions changed the common one; indented, so that no text passes for a line of ours.
+    """One conflict: how both versions changed the common one.
+
+    Indented, so that no text passes for a line of ours.
 
     Of each change the first `most` lines are shown.
     """
@@ -446,7 +632,10 @@ def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterat
 def _diff(diff: str, text: str | None, most: int) -> Iterator[str]:
     if not diff:
         yield "    (no such file)" if text is None else "    (as it was)"
-    rows = [row for row in clean(diff).splitlines() if not row.startswith(("--- ", "+++ "))]
+    rows = []
+    for row in clean(diff).splitlines():
+        if not row.startswith(("--- ", "+++ ")):
+            rows.append(row)
     yield from (f"    {row}" for row in rows[:most])
     if len(rows) > most:
         yield f"    … {count(len(rows) - most, 'more line')}: ai-lessons admin conflicts ID"
@@ -456,24 +645,36 @@ def conflicts(value: sharing.Conflicts, view: View) -> str:
     """Every file that needs a person, with both versions."""
     if not value.entries:
         return f"No conflict with {line(value.theirs)}, as of the last sync."
-    most = sys.maxsize if len(value.entries) == 1 else 12
-    return "\n".join(row for conflict in value.entries for row in _torn(conflict, view, most)).lstrip("\n")
+    if len(value.entries) == 1:
+        most = sys.maxsize
+    else:
+        most = 12
+    return "\n".join(
+        row for conflict in value.entries for row in _torn(conflict, view, most)
+    ).lstrip("\n")
 
 
 def resolved(value: sharing.Resolved, view: View) -> str:
     """What was chosen, and what is left or comes next."""
-    take = "mine" if value.take == "ours" else line(value.take)
+    if value.take == "ours":
+        take = "mine"
+    else:
+        take = line(value.take)
     head = f"{view.paint(f'[{line(value.id)}]', 'handle')} settled: {take}"
     if value.left:
         names = f"{count(len(value.left), 'conflict')} left: {', '.join(map(line, value.left))}"
         return f"{head}\n{names}\nNext: {CHOOSE.format(line(value.left[0]))}"
     done = f"{head}\nMerged in {line(value.commit or '')[:10]}."
-    return f"{done}\n{synced(value.shared, view)}" if value.shared else done
+    if value.shared:
+        return f"{done}\n{synced(value.shared, view)}"
+    return done
 
 
 def recovered(value: sharing.Recovered, _view: View) -> str:
     """What was brought back, and what is still kept."""
-    rows = [f"Brought back: {line(file.path)}" for file in value.brought] + _committed(value.commits, value.notes)
+    rows = [f"Brought back: {line(file.path)}" for file in value.brought] + _committed(
+        value.commits, value.notes
+    )
     if value.kept:
         kept = (
             f"{line(f'{file.handle} {file.title}'.strip())}  ({line(file.path)}, {line(file.when)})"
@@ -513,11 +714,19 @@ def hosts(installed: Sequence[setup.Host], view: View) -> str:
             f"({_of_ours(target) if target.ours else 'nothing of ours' if target.there else 'no file'})"
             for target in host.targets
         )
-        unreadable = (f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable)
-        heard = f"hooks: {line(', '.join(events))}" if events else ""
+        unreadable = (
+            f"{view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable
+        )
+        if events:
+            heard = f"hooks: {line(', '.join(events))}"
+        else:
+            heard = ""
         head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(dict.fromkeys(host.found)))}"
         hooked = any(target.ours and target.way == "session-start" for target in host.targets)
-        trust = TRUST if host.id == "codex" and hooked else ""
+        if host.id == "codex" and hooked:
+            trust = TRUST
+        else:
+            trust = ""
         blocks.append(block(head, (heard, *ways, trust, *unreadable)))
     return "\n".join(blocks) or NO_HOST
 
@@ -537,13 +746,18 @@ def to_change(values: Sequence[setup.HostChange], view: View) -> str:
     for change in values:
         signs = Counter(row[:1] for row in change.diff.splitlines()[2:])
         if change.diff:
-            rows.append(f"{line(change.host)}  {view.place(str(change.file))}: +{signs['+']} -{signs['-']} lines")
+            rows.append(
+                f"{line(change.host)}  {view.place(str(change.file))}: +{signs['+']} "
+                f"-{signs['-']} lines"
+            )
     return "\n".join([*rows, "Every line: -v"])
 
 
 def connected(values: Sequence[setup.HostChange], view: View) -> str:
     """What was done, a line for each file."""
-    rows = [f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}" for change in values]
+    rows = []
+    for change in values:
+        rows.append(f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}")
     hooked = ("hooks.json: written", "hooks.json: added", "hooks.json: brought up to date")
     rows += [TRUST for row in rows if row.startswith("Codex ") and row.endswith(hooked)]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
@@ -565,13 +779,21 @@ def proposed(values: Sequence[answers.Suggested], view: View, review: str = REVI
     rows = []
     for made in values:
         warnings = (f"{view.paint('warning:', 'warn')} {line(text)}" for text in made.warnings)
-        says = weighed(made.past) if made.past else ""
+        if made.past:
+            says = weighed(made.past)
+        else:
+            says = ""
         rows.append(block(view.named(made), (f"branch: {line(made.branch)}", *warnings, says)))
-    return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
+    if rows:
+        return "\n".join([*rows, f"Not in force until a person approves it: {review}"])
+    return "Nothing to propose."
 
 
 def pending(values: Sequence[answers.Pending], view: View) -> str:
-    """Proposals that wait, a line each as given, the first ones of each import; then what speaks against them."""
+    """Proposals that wait, a line each as given, the first ones of each import.
+
+    Then what speaks against them.
+    """
     if not values:
         return NOTHING_PENDING
     numbers = Counter[str]()
@@ -590,16 +812,27 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
         )
         for proposal in shown
     ]  # fmt: skip
-    effects = [f"{line(proposal.handle)} {line(effect)}" for proposal in shown for effect in proposal.effects]
+    effects = [
+        f"{line(proposal.handle)} {line(effect)}"
+        for proposal in shown
+        for effect in proposal.effects
+    ]
     doubts = [
-        f"{line(proposal.branch)}: {'; '.join(_doubts(proposal))}" for proposal in shown if any(_doubts(proposal))
+        f"{line(proposal.branch)}: {'; '.join(_doubts(proposal))}"
+        for proposal in shown
+        if any(_doubts(proposal))
     ]
     for name, proposals in folded.items():
         doubtful = sum(any(_doubts(proposal)) for proposal in proposals)
-        doubts.append(f"… and {len(proposals)} more of import {line(name)}, {doubtful} with something to look at")
+        doubts.append(
+            f"… and {len(proposals)} more of import {line(name)}, {doubtful} with "
+            "something to look at"
+        )
     batches = [f"{BATCH} {line(name)}" for name in numbers if name]
     decide = f"Decide: {REVIEW}" + (f"; all of one import: {', '.join(batches)}" if batches else "")
-    return "\n".join([table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *effects, *doubts, decide])
+    return "\n".join(
+        [table(header, rows, view, flexible=(5, 4, 2, 3, 6)), *effects, *doubts, decide]
+    )
 
 
 def _doubts(proposal: answers.Pending) -> Iterator[str]:
@@ -614,13 +847,23 @@ def _doubts(proposal: answers.Pending) -> Iterator[str]:
 
 def weighed(value: answers.PastSessions) -> str:
     """What past sessions say of a proposal, in a sentence or two."""
-    apart = f" It came from {count(value.apart, 'session')}, counted apart." if value.apart else ""
+    if value.apart:
+        apart = f" It came from {count(value.apart, 'session')}, counted apart."
+    else:
+        apart = ""
     if value.checked:
         apart = f" Its checks would have spoken in {value.commands:,} of {count(value.checked, 'session')}.{apart}"
     if not value.told:
         return f"told: in none of {count(value.sessions, 'session')} of this machine.{apart}"
-    spoke = "its checks spoke" if value.checked else "run"
-    ways = ((value.said, "it was said again"), (value.edits, "what it names was edited"), (value.commands, spoke))
+    if value.checked:
+        spoke = "its checks spoke"
+    else:
+        spoke = "run"
+    ways = (
+        (value.said, "it was said again"),
+        (value.edits, "what it names was edited"),
+        (value.commands, spoke),
+    )
     where = ", ".join(f"in {times:,} {way}" for times, way in ways if times)
     return (
         f"told: in {value.told:,} of {count(value.sessions, 'session')} of this machine ({where}), "
@@ -629,7 +872,9 @@ def weighed(value: answers.PastSessions) -> str:
 
 
 def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | None = None) -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs.
+    """One proposal as a reviewer needs it.
+
+    Who and when, doubts, the report, the whole text or how it differs.
 
     `past`: what sessions on this machine say of it.
     """
@@ -651,17 +896,29 @@ def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | 
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(pending)),
     ]
     blocks = [block(view.named(pending), facts)]
-    evidence = [block("Evidence:", (view.named(entry) for entry in pending.evidence))] if pending.evidence else []
+    evidence = (
+        [block("Evidence:", (view.named(entry) for entry in pending.evidence))]
+        if pending.evidence
+        else []
+    )
     blocks += evidence if pending.change != "edit" else []
     if pending.report.strip():
-        blocks += [f"Report of the proposer:\n{_indented(clean(pending.report).strip())}", "What is proposed:"]
+        blocks += [
+            f"Report of the proposer:\n{_indented(clean(pending.report).strip())}",
+            "What is proposed:",
+        ]
     if pending.diff and not new:
-        header = 2 if rule else 0  # it names the path, which is stated above
+        # it names the path, which is stated above
+        header = 2 if rule else 0
         blocks.append(_indented(interfaces_text.diff(pending.diff.split("\n", header)[-1], view)))
     title = "" if new else "As it will read:\n"
     for file in pending.files if new or rule else ():
         head = f"{line(file.path)}:\n" if len(pending.files) > 1 else title
-        blocks += [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"] if file.new is not None else []
+        blocks += (
+            [f"{head}{_indented(clean(file.new).removesuffix(chr(10)))}"]
+            if file.new is not None
+            else []
+        )
     blocks += evidence if pending.change == "edit" else []
     return "\n\n".join(blocks)
 
@@ -669,54 +926,90 @@ def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | 
 def reach(proposal: answers.Pending) -> str:
     """Which agents read what a proposal says once it is taken, or no longer."""
     where = layout.place(proposal.path)
-    project = where.project if where else GLOBAL_PROJECT
-    agents = "agents in every project" if project == GLOBAL_PROJECT else f"agents in project {line(project)}"
-    agents += f" that edit {line(' or '.join(proposal.applies_to))}" if proposal.applies_to else ""
+    if where:
+        project = where.project
+    else:
+        project = GLOBAL_PROJECT
+    if project == GLOBAL_PROJECT:
+        agents = "agents in every project"
+    else:
+        agents = f"agents in project {line(project)}"
+    if proposal.applies_to:
+        agents += f" that edit {line(' or '.join(proposal.applies_to))}"
     if proposal.kind != Kind.RULE:
-        return f"{agents} " + ("no longer find this" if proposal.change == "removal" else "find this when they search")
+        return f"{agents} " + (
+            "no longer find this" if proposal.change == "removal" else "find this when they search"
+        )
     effects = {"edit": "are told this instead", "removal": "are no longer told this"}
     return f"{agents} {effects.get(proposal.change, 'are told this')}"
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"    {row}".rstrip() for row in text.split("\n"))
+    results = []
+    for row in text.split("\n"):
+        results.append(f"    {row}".rstrip())
+    return "\n".join(results)
 
 
 def approved(values: Sequence[review.Decided], view: View) -> str:
     """What was approved, and the merges that say so; of one merge for many, what it took."""
     commit = values[-1].commit
     if len(values) == 1 or any(decision.commit != commit for decision in values):
-        return "\n".join(decided("Approved", decision, view) for decision in values)
+        results = []
+        for decision in values:
+            results.append(decided("Approved", decision, view))
+        return "\n".join(results)
     head = f"Approved {count(len(values), 'rule')} with one merge: {line(commit[:10])}"
     return block(head, (view.named(decision) for decision in values))
 
 
 def decided(word: str, decision: review.Decided, view: View) -> str:
     """What was approved or rejected, and where that is kept."""
-    where = f"record: {view.place(decision.path)}" if word == "Rejected" else f"commit: {line(decision.commit[:10])}"
+    if word == "Rejected":
+        where = f"record: {view.place(decision.path)}"
+    else:
+        where = f"commit: {line(decision.commit[:10])}"
     return f"{word} {view.named(decision)}\n  {where}"
 
 
 def signers(value: review.PinnedList, view: View) -> str:
     """Whose signatures count now."""
-    rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
+    rows = []
+    for key in value.keys:
+        rows.append(f"{'+' if key in value.added else ' '} {line(key)}")
     rows += [f"- {line(key)}" for key in value.removed]
-    head = "Trusted to approve rules here:" if rows else "No signers are pinned here."
+    if rows:
+        head = "Trusted to approve rules here:"
+    else:
+        head = "No signers are pinned here."
     return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
 def audit(value: review.Audit, view: View) -> str:
-    """Every rule of the approval branch: how it came there, by whom; what violates the policy; then the rest."""
+    """Every rule of the approval branch: how it came there, by whom; what violates the policy.
+
+    Then the rest.
+    """
     header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE", "WHY")
-    rows = [
-        (
-            row.handle, "yes" if row.in_force else "no", f"{row.evidence} {row.how}".strip(),
-            row.approved_by, view.day(row.approved_at), row.commit[:10], row.title, row.reason,
+    rows = []
+    for row in value.rows:
+        rows.append(
+            (
+                row.handle,
+                "yes" if row.in_force else "no",
+                f"{row.evidence} {row.how}".strip(),
+                row.approved_by,
+                view.day(row.approved_at),
+                row.commit[:10],
+                row.title,
+                row.reason,
+            )
         )
-        for row in value.rows
-    ]  # fmt: skip
     lines = [table(header, rows, view, "No rules.", flexible=(5, 7, 2, 3, 4, 6))]
-    wrong = [f"{line(row.handle)} {line(row.problem)}" for row in value.rows if row.problem]
+    wrong = []
+    for row in value.rows:
+        if row.problem:
+            wrong.append(f"{line(row.handle)} {line(row.problem)}")
     wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
     columns = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
@@ -728,17 +1021,40 @@ def audit(value: review.Audit, view: View) -> str:
         for row in value.taken
     ]  # fmt: skip
     if taken:
-        lines += ["", "Other proposals that were taken:", table(columns, taken, view, flexible=(5, 3, 2, 4, 6)), ""]
-    kept = "kept" if value.ok else "violated"
-    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
+        lines += [
+            "",
+            "Other proposals that were taken:",
+            table(columns, taken, view, flexible=(5, 3, 2, 4, 6)),
+            "",
+        ]
+    if value.ok:
+        kept = "kept"
+    else:
+        kept = "violated"
+    return "\n".join(
+        [
+            *lines,
+            f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}",
+        ]
+    )
 
 
 def why(value: Why, view: View) -> str:
     """Where an entry comes from, one reason a line, and how it has done if anything happened to it."""
-    done = interfaces_text.usage(value.usage, view) if value.usage.tallies.last_used else []
-    stated = [row.removeprefix(STATED_BY_FILE) for row in value.lines if row.startswith(STATED_BY_FILE)]
-    rows = [row for row in value.lines if not row.startswith(STATED_BY_FILE)]
-    rows += [STATED_BY_FILE + ", ".join(stated)] if stated else []
+    if value.usage.tallies.last_used:
+        done = interfaces_text.usage(value.usage, view)
+    else:
+        done = []
+    stated = []
+    for row in value.lines:
+        if row.startswith(STATED_BY_FILE):
+            stated.append(row.removeprefix(STATED_BY_FILE))
+    rows = []
+    for row in value.lines:
+        if not row.startswith(STATED_BY_FILE):
+            rows.append(row)
+    if stated:
+        rows += [STATED_BY_FILE + ", ".join(stated)]
     dated = (_STAMP.sub(lambda stamp: view.when(stamp[0]), line(row)) for row in rows)
     return block(view.named(value.entry), [*dated, *done])
 
@@ -750,14 +1066,18 @@ _STAMP = expression(r"\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-]\d\d:\d\d)")
 def context(value: Context, view: View) -> str:
     """What to know before starting, as a search shows it but without scores, and of rules the text, too."""
     whole = (
-        rule._replace(rationale='" | "'.join(dict.fromkeys(filter(None, (rule.rationale, rule.snippet)))))
+        rule._replace(
+            rationale='" | "'.join(dict.fromkeys(filter(None, (rule.rationale, rule.snippet))))
+        )
         for rule in value.rules
     )
     hits = tuple(Hit(entry._replace(score=None)) for entry in (*whole, *value.lessons))
     text = "Nothing is known for this yet."
     if hits:
         text = interfaces_text.answer(Answer("", hits, approvals=value.approvals), view)
-    return "\n\n".join([text, *([interfaces_text.left_out(value.left_out, view)] if value.left_out else [])])
+    return "\n\n".join(
+        [text, *([interfaces_text.left_out(value.left_out, view)] if value.left_out else [])]
+    )
 
 
 RULE_STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
@@ -775,8 +1095,15 @@ def promoted(value: Promoted, view: View) -> str:
         if value.outcome == "asked":
             rows += [f"{view.named(value.entry)}\n  goes to {line(value.to)} once this is taken:"]
         by_enterprise = value.decided_in.startswith("enterprise:")
-        job = "sync sends it to them" if by_enterprise else "review-rules"
-        rows += [suggested(value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}")]
+        if by_enterprise:
+            job = "sync sends it to them"
+        else:
+            job = "review-rules"
+        rows += [
+            suggested(
+                value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}"
+            )
+        ]
     return "\n".join([*rows, *_reasons(value, view)])
 
 
@@ -786,7 +1113,11 @@ def _reasons(value: Promoted, view: View) -> Iterator[str]:
     report = value.evaluation
     yield f"  evaluation: {view.paint(report.recommendation, RULE_STYLES[report.recommendation])}"
     files = {finding.where.rpartition(":")[0] for finding in report.findings if finding.where}
-    for finding in report.findings:  # where it stands, in a few words: the line, and of two files the name
+    for finding in report.findings:
+        # where it stands, in a few words: the line, and of two files the name
         path, _, number = finding.where.rpartition(":")
-        where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
+        if len(files) < 2:
+            where = f"line {number}"
+        else:
+            where = f"{path.rpartition('/')[2]}:{number}"
         yield f"    {line(finding._replace(where=where if path else '').line)}"

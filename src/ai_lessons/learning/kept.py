@@ -1,4 +1,7 @@
-"""Whether a rule was kept: the sessions in which checks saw it, and what they say in one line. Pure."""
+"""Whether a rule was kept: the sessions in which checks saw it, and what they say in one line.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,19 @@ from ai_lessons.model.rule_checks import DENY
 if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary
 
-LEAST_SESSIONS = 20  # In scope and never broken in so many sessions: need it be told at the start?
-LEAST_UNTOLD = 5  # So many of these were not told: else the telling may be why it was kept
+# In scope and never broken in so many sessions: need it be told at the start?
+LEAST_SESSIONS = 20
+# So many of these were not told: else the telling may be why it was kept
+LEAST_UNTOLD = 5
 
 
 class RuleSessions(NamedTuple):
     """In how many sessions of this clone something happened to one rule.
 
-    `in_scope`: a check saw something that the rule is about; `untold`: so, and the session was not told the rule.
-    `broken`: a check saw a breach; `broken_told`: so, and the rule was told before it came in scope. `stopped`: the
-    host was to ask, refuse or hold the end. `allowed`: a person allowed what would be a breach. `ignored`: feedback on
-    this rule says that it was not followed.
+    `in_scope`: a check saw something that the rule is about; `untold`: so, and the session was not
+    told the rule. `broken`: a check saw a breach; `broken_told`: so, and the rule was told before
+    it came in scope. `stopped`: the host was to ask, refuse or hold the end. `allowed`: a person
+    allowed what would be a breach. `ignored`: feedback on this rule says that it was not followed.
     """
 
     in_scope: int = 0
@@ -45,17 +50,23 @@ class RuleSessions(NamedTuple):
 
 
 def line_of(rule: EntrySummary, seen: RuleSessions) -> str:
-    """What happened to a rule, with a question where the figures ask one; empty where nothing happened.
+    """What happened to a rule, with a question where the figures ask one.
+
+    Empty where nothing happened.
 
     For example `in scope in 14 sessions, broken in 3 after it was told: deny it? (told in 12)`.
     """
     question = _question(rule, seen)
     if seen.in_scope:
         figures = _other_figures(seen)
-        in_brackets = f" ({', '.join(figures)})" if figures else ""
+        if figures:
+            in_brackets = f" ({', '.join(figures)})"
+        else:
+            in_brackets = ""
         return f"{_kept(seen)}{question}{in_brackets}"
     facts = []
-    if seen.told and rule.check:  # of a rule without a check the start of a session is not counted
+    if seen.told and rule.check:
+        # of a rule without a check the start of a session is not counted
         facts.append(f"told in {_sessions(seen.told)}")
     if seen.ignored:
         facts.append(f"stated as not followed in {_sessions(seen.ignored)}")
@@ -98,7 +109,11 @@ def _other_figures(seen: RuleSessions) -> list[str]:
         ("allowed in", seen.allowed),
         ("stated as not followed in", seen.ignored),
     )
-    return [f"{words} {number:,}" for words, number in figures if number]
+    results: list[str] = []
+    for words, number in figures:
+        if number:
+            results.append(f"{words} {number:,}")
+    return results
 
 
 def _sessions(number: int) -> str:

@@ -1,4 +1,7 @@
-"""Which entries are told unasked, and what a session shows of one that was told: worked, or failed again. Pure."""
+"""Which entries are told unasked, and what a session shows of one that was told.
+
+Worked, or failed again. Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,37 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 # Set with a made-up user whose best thresholds were known: `git log -- bench/synthetic_user.py`.
-NEAR = 0.06  # A lesson this close above a threshold came through only just: what comes of it teaches the threshold
-# No bench sets it: whoever is interrupted reads little. Two whole entries are about the `max_chars` of a moment.
-FEW = 2  # Entries that come unasked at a moment of a session; its start has a budget of its own
-STARTER = "starter"  # Tag of the entries of the starter set
-# No bench sets it: no transcripts tell of one lesson over so many sessions. An edit or one use begins the count anew.
-TIRED = 12  # Sessions that were shown a lesson and did not use it: the next one will not either
-# `bench.moment`, whose lessons have no outcomes, is the same from 0 to 0.3; at 0.9 more of what it tells is wrong.
-TIE = 0.1  # Chances that differ by less than words can tell: of such lessons the one that helped most is tried
+# A lesson this close above a threshold came through only just: what comes of it teaches the
+# threshold
+NEAR = 0.06
+# No bench sets it: whoever is interrupted reads little. Two whole entries are about the `max_chars`
+# of a moment. Entries that come unasked at a moment of a session; its start has a budget of its own
+FEW = 2
+# Tag of the entries of the starter set
+STARTER = "starter"
+# No bench sets it: no transcripts tell of one lesson over so many sessions. An edit or one use
+# begins the count anew. Sessions that were shown a lesson and did not use it: the next one will not
+# either
+TIRED = 12
+# `bench.moment`, whose lessons have no outcomes, is the same from 0 to 0.3; at 0.9 more of what it
+# tells is wrong. Chances that differ by less than words can tell: of such lessons the one that
+# helped most is tried
+TIE = 0.1
 
-Why = tuple[str, str]  # A word and a sentence
+# A word and a sentence
+Why = tuple[str, str]
 UNUSED = statistics.UsageTally(statistics.NOTHING, 1.0, 1.0)
 
 
 @json_fields(entry=True)
 class NotShown(NamedTuple):
-    """An entry that fitted and is not shown: a word for the reason, and a sentence with the figures.
+    """An entry that fitted and is not shown.
 
-    The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts; at a moment of a
-    session also starter, silent, told, unused, unsure, chance, room, gone, out-of-range, copy, instructions.
+    A word for the reason, and a sentence with the figures.
+
+    The words: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts;
+    at a moment of a session also starter, silent, told, unused, unsure, chance, room, gone,
+    out-of-range, copy, instructions.
     """
 
     entry: EntrySummary
@@ -42,7 +57,10 @@ class NotShown(NamedTuple):
 
 
 def harmful(tallies: statistics.Tallies) -> str:
-    """Why a lesson must not come unasked, in a sentence; empty if it may. Events of other clones do not count."""
+    """Why a lesson must not come unasked, in a sentence; empty if it may.
+
+    Events of other clones do not count.
+    """
     local = tallies.local or tallies
     if local.contradicted > local.helpful:
         return f"contradicted more often ({local.contradicted}) than helpful ({local.helpful})"
@@ -71,7 +89,9 @@ def silent(summary: EntrySummary, used: statistics.UsageTally, bar: float) -> st
     tallies = used.tallies
     low = (tallies.outcomes or tallies.recurred) and used.confidence < bar
     return (
-        harmful(tallies) or unused(tallies) or (f"confidence {used.confidence:.2f} is below {bar:.2f}" if low else "")
+        harmful(tallies)
+        or unused(tallies)
+        or (f"confidence {used.confidence:.2f} is below {bar:.2f}" if low else "")
     )
 
 
@@ -80,9 +100,12 @@ BAD = frozenset({statistics.CONTRADICTED, statistics.SCRIPT_FAILED, statistics.W
 
 
 class Effect(NamedTuple):
-    """The effect of showing a lesson: the difference of the shares of good sessions, with its 95 % interval.
+    """The effect of showing a lesson.
 
-    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in it.
+    The difference of the shares of good sessions, with its 95 % interval.
+
+    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in
+    it.
     """
 
     shown: int
@@ -93,15 +116,19 @@ class Effect(NamedTuple):
 
 
 def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
-    """The difference between sessions with and without, and its interval; None while one of the two is missing.
+    """The difference between sessions with and without, and its interval.
 
-    One success and one failure are added to each side (Agresti and Caffo, The American Statistician 54, 2000), so that
-    the interval holds for a handful of sessions, too.
+    None while one of the two is missing.
+
+    One success and one failure are added to each side (Agresti and Caffo, The American Statistician
+    54, 2000), so that the interval holds for a handful of sessions, too.
     """
     if not shown or not left_out:
         return None
     with_lesson, without = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
-    variance = with_lesson * (1 - with_lesson) / (shown + 2) + without * (1 - without) / (left_out + 2)
+    variance = with_lesson * (1 - with_lesson) / (shown + 2) + without * (1 - without) / (
+        left_out + 2
+    )
     # 1.96 standard deviations on either side hold 95 % of a normal distribution
     middle, width = with_lesson - without, 1.959964 * sqrt(variance)
     difference = good_shown / shown - good_left_out / left_out
@@ -111,8 +138,8 @@ def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Ef
 def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
     """The effect over all lessons that were ever left out, from (session, entry, event) rows.
 
-    A session went well if its outcomes of other entries were more often good than bad: a lesson that was not shown has
-    no outcomes. Sessions without such outcomes are left out.
+    A session went well if its outcomes of other entries were more often good than bad: a lesson
+    that was not shown has no outcomes. Sessions without such outcomes are left out.
     """
     balance: dict[str, Counter[str]] = defaultdict(Counter)
     arms: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -124,19 +151,28 @@ def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
     tried = {entry for (_, entry), arm in arms.items() if statistics.LEFT_OUT in arm}
     counts: Counter[tuple[str, bool]] = Counter()
     for (session, entry), arm in arms.items():
-        outcomes = [value for other, value in balance[session].items() if other != entry]
+        outcomes = []
+        for other, value in balance[session].items():
+            if other != entry:
+                outcomes.append(value)
         if entry in tried and len(arm) == 1 and outcomes:
             counts[next(iter(arm)), sum(outcomes) > 0] += 1
-    shown, left = (counts[word, True] + counts[word, False] for word in (statistics.INJECTED, statistics.LEFT_OUT))
+    shown, left = (
+        counts[word, True] + counts[word, False]
+        for word in (statistics.INJECTED, statistics.LEFT_OUT)
+    )
     return effect(counts[statistics.INJECTED, True], shown, counts[statistics.LEFT_OUT, True], left)
 
 
 @json_fields(hidden=("shape", "does", "failed"), optional=("silent",))
 class ShownEntry(NamedTuple):
-    """An entry shown earlier in the session: when, why, at which command, at a failure of which shape.
+    """An entry shown earlier in the session.
 
-    `does` is the text of the entry; `outcome` one of `statistics.SEEN`; `silent`: why it is shown no more by now.
-    `failed`: the command that carried it out and failed in another way than when it was shown.
+    When, why, at which command, at a failure of which shape.
+
+    `does` is the text of the entry; `outcome` one of `statistics.SEEN`; `silent`: why it is shown
+    no more by now. `failed`: the command that carried it out and failed in another way than when it
+    was shown.
     """
 
     id: str
@@ -152,45 +188,59 @@ class ShownEntry(NamedTuple):
     failed: str = ""
 
 
-def judged(shown: ShownEntry, command: str, failed: Collection[str] | None, *, kept: bool = False) -> ShownEntry:
+def judged(
+    shown: ShownEntry, command: str, failed: Collection[str] | None, *, kept: bool = False
+) -> ShownEntry:
     """The entry after one more command; `failed` has the words of its failure, None: it succeeded.
 
-    Only a command that carries out the entry decides: it works, or fails as when the entry was shown, or in a way that
-    the entry keeps (`kept`), or in any way if another command, or another form of it, then did its job.
+    Only a command that carries out the entry decides: it works, or fails as when the entry was
+    shown, or in a way that the entry keeps (`kept`), or in any way if another command, or another
+    form of it, then did its job.
     """
     if shown.outcome:
         return shown
     if not carried_out(shown.does, command, shown.command):
         instead = failed is None and shown.failed and same_job(shown.failed, command)
-        return shown._replace(outcome=statistics.RECURRED) if instead else shown
+        if instead:
+            return shown._replace(outcome=statistics.RECURRED)
+        return shown
     if failed is None:
         # as it says it failed in this session: what worked is another form of it
         another_form = bool(shown.failed) and shown.failed.split() != command.split()
-        return shown._replace(outcome=statistics.RECURRED if another_form else statistics.FOLLOWED)
+        if another_form:
+            outcome = statistics.RECURRED
+        else:
+            outcome = statistics.FOLLOWED
+        return shown._replace(outcome=outcome)
     shape = set(shown.shape)
     # with this share of common words two failures are one, also where a path or a number differs
     same = bool(shape) and len(shape & set(failed)) >= 0.6 * len(shape | set(failed))
-    return shown._replace(outcome=statistics.RECURRED) if same or kept else shown._replace(failed=command)
+    if same or kept:
+        return shown._replace(outcome=statistics.RECURRED)
+    return shown._replace(failed=command)
 
 
 _SPAN = expression(r"`([^`\n]+)`")
 _DO = expression(
-    r"(?:->|→)\s*DO(?P<not>\s+NOT|N['\u2019]T)?\b(?P<what>.*?)(?:(?:->|→)\s*BECAUSE\b|$)", re.IGNORECASE | re.DOTALL
+    r"(?:->|→)\s*DO(?P<not>\s+NOT|N['\u2019]T)?\b(?P<what>.*?)(?:(?:->|→)\s*BECAUSE\b|$)",
+    re.IGNORECASE | re.DOTALL,
 )
 _LEFT_OUT = expression(
     r"(?i)\b(?:instead of|in place of|rather than|not|never|without|avoid(?:ing)?|don['\u2019]t|omit|drop|leave out)\b"
     r"[^.;:,`]*$"
 )
 _PLACEHOLDER = expression(r"<[^<>\s]*>|\{[^{}]*\}|\$\([^()]*\)|\$\w+|\.\.\.|…")
-_RUN = {"npx": {"npx"}, "uvx": {"uvx"}}  # Words of a command after which another comes, beside `run` and `exec`
+# Words of a command after which another comes, beside `run` and `exec`
+_RUN = {"npx": {"npx"}, "uvx": {"uvx"}}
 
 
 def carried_out(does: str, command: str, shown_at: str = "") -> bool:
     """Whether a command line carries out the text of an entry, with or without a pattern.
 
-    A command stands in backticks after DO; it is carried out if its words begin a simple command of the line, options
-    in any order. A program alone counts where nothing longer is named. A command to be left out (`without`,
-    `instead of`) must be absent; where nothing else is named, it was in the command at which the entry was shown.
+    A command stands in backticks after DO; it is carried out if its words begin a simple command of
+    the line, options in any order. A program alone counts where nothing longer is named. A command
+    to be left out (`without`, `instead of`) must be absent; where nothing else is named, it was in
+    the command at which the entry was shown.
     """
     pattern = _DO.search(does)
     if pattern and pattern["not"]:
@@ -199,17 +249,26 @@ def carried_out(does: str, command: str, shown_at: str = "") -> bool:
     required, left_out = list[list[list[str]]](), list[list[list[str]]]()
     for span in _SPAN.finditer(text):
         before = text[: span.start()].rpartition("`")[2]
-        (left_out if _LEFT_OUT.search(before) else required).append(_commands(_PLACEHOLDER.sub(" ", span[1])))
+        (left_out if _LEFT_OUT.search(before) else required).append(
+            _commands(_PLACEHOLDER.sub(" ", span[1]))
+        )
     if any(_has(ran, commands) for commands in left_out):
         return False
     if required:
-        longer = [commands for commands in required if any(len(words) > 1 for words in commands)]
+        longer = []
+        for commands in required:
+            if any(len(words) > 1 for words in commands):
+                longer.append(commands)
         return any(_has(ran, commands) for commands in longer or required)
-    return any(_has(_commands(shown_at), commands) for commands in left_out) and same_job(shown_at, command)
+    return any(_has(_commands(shown_at), commands) for commands in left_out) and same_job(
+        shown_at, command
+    )
 
 
 def same_job(failed: str, command: str) -> bool:
-    """Whether a command tries again what failed: the same attempt, or the same words behind another program.
+    """Whether a command tries again what failed.
+
+    The same attempt, or the same words behind another program.
 
     >>> same_job("python a.py", "python3 a.py"), same_job("python a.py", "python b.py")
     (True, False)
@@ -233,20 +292,34 @@ def _again(words: Sequence[str], other: Sequence[str]) -> bool:
 
 def _commands(line: str) -> list[list[str]]:
     """The words of the simple commands of a line, each program without its folder."""
-    return [[transcripts.base_name(words[0]), *words[1:]] for words in transcripts.simple_commands(line)]
+    commands: list[list[str]] = []
+    for words in transcripts.simple_commands(line):
+        commands.append([transcripts.base_name(words[0]), *words[1:]])
+    return commands
 
 
 def _has(ran: Sequence[list[str]], commands: Sequence[list[str]]) -> bool:
     """Whether each of the commands begins one that ran, perhaps behind `uv run` and its like."""
     every = list(ran)
     for words in ran:
-        run = next((at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})), len(words))
-        every += [[transcripts.base_name(words[at]), *words[at + 1 :]] for at in range(run + 1, len(words))]
-    return bool(commands) and all(any(_begins(command, words) for words in every) for command in commands)
+        run = next(
+            (at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})),
+            len(words),
+        )
+        every += [
+            [transcripts.base_name(words[at]), *words[at + 1 :]]
+            for at in range(run + 1, len(words))
+        ]
+    return bool(commands) and all(
+        any(_begins(command, words) for words in every) for command in commands
+    )
 
 
 def _begins(command: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words of a command stand at the beginning of another: its options anywhere, the others in order."""
+    """Whether the words of a command stand at the beginning of another.
+
+    Its options anywhere, the others in order.
+    """
     options = {word for word in command[1:] if word.startswith("-")}
     if command[0] != words[0] or not options <= set(words):
         return False
@@ -255,7 +328,8 @@ def _begins(command: Sequence[str], words: Sequence[str]) -> bool:
         if expected and word == expected[0]:
             del expected[0]
         elif expected and not word.startswith("-") and not before.startswith("-"):
-            return False  # nor is it the value of an option
+            # nor is it the value of an option
+            return False
         before = word
     return not expected
 
@@ -282,11 +356,17 @@ _COMMON = frozenset({
 
 
 def corrects(prompt: str, shown: ShownEntry) -> bool:
-    """Whether a user's prompt takes back an entry that was shown: it says no, and names it in that sentence.
+    """Whether a user's prompt takes back an entry that was shown.
 
-    Named is what stands there in backticks, a program with its subcommand, or two words that are rare.
+    It says no, and names it in that sentence.
+
+    Named is what stands there in backticks, a program with its subcommand, or two words that are
+    rare.
     """
-    sentences = [part for part in _SENTENCE.split(prompt.strip()) if part]
+    sentences = []
+    for part in _SENTENCE.split(prompt.strip()):
+        if part:
+            sentences.append(part)
     for sentence, after in zip(sentences, [*sentences[1:], ""], strict=False):
         if no := _NO.match(sentence) or _WRONG.search(sentence):
             # `No, not that.` says no and nothing else: what it is about stands in the next sentence
@@ -299,7 +379,11 @@ def corrects(prompt: str, shown: ShownEntry) -> bool:
 def _names(text: str, shown: ShownEntry) -> bool:
     pattern = _DO.search(shown.does)
     does = f"{shown.title} {pattern['what'] if pattern else shown.does}"
-    names = [name for span in _SPAN.findall(does) for name in (span, *transcripts.attempts(span)) if not name.isalpha()]
+    names = []
+    for span in _SPAN.findall(does):
+        for name in (span, *transcripts.attempts(span)):
+            if not name.isalpha():
+                names.append(name)
     if any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names):
         return True
     return len(_rare(does) & _rare(text)) > 1

@@ -1,4 +1,7 @@
-"""Events and what they add up to: one line of a log, confidence of entries, adaptive parameters. Pure."""
+"""Events and what they add up to: one line of a log, confidence of entries, adaptive parameters.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,51 +18,67 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     Draw = Callable[[float, float], float]
-    """A sample of the Beta distribution of these two parameters: `random.Random(seed).betavariate`."""
+    """A sample of the Beta distribution of these two parameters.
+
+    `random.Random(seed).betavariate`.
+    """
 
 INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
-FOLLOWED, RECURRED = "followed", "recurred"  # Seen in a session, not stated by a person
-HELD, PASSED = "held", "passed"  # The command that a lesson says will fail did fail, or worked
-NEEDED = "needed"  # A prompt, an edit or a command of a session was about it, by its words
-TOLD = "told"  # The start of a session told a rule with a check, or an instruction file of the host has it
+# Seen in a session, not stated by a person
+FOLLOWED, RECURRED = "followed", "recurred"
+# The command that a lesson says will fail did fail, or worked
+HELD, PASSED = "held", "passed"
+# A prompt, an edit or a command of a session was about it, by its words
+NEEDED = "needed"
+# The start of a session told a rule with a check, or an instruction file of the host has it
+TOLD = "told"
 IN_SCOPE, BROKEN, STOPPED, ALLOWED = "in_scope", "broken", "stopped", "allowed"
 """What a check saw in a session, each once a session and rule.
 
-Something that the rule is about; a breach of it; a breach at which the host was to ask, refuse or hold the end; and
-what would be a breach, had a person not allowed it.
+Something that the rule is about; a breach of it; a breach at which the host was to ask, refuse or
+hold the end; and what would be a breach, had a person not allowed it.
 """
 
 OBSERVED, RESET = "observed", "reset"
-COUNTED = "counted"  # What another tool counted, which came with an import: no sum takes it in
+# What another tool counted, which came with an import: no sum takes it in
+COUNTED = "counted"
 
-OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can state of an entry that was shown
+# What a person or an agent can state of an entry that was shown
+OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)
 USES = (
     INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
     FOLLOWED, RECURRED, HELD, PASSED, NEEDED, TOLD, IN_SCOPE, BROKEN, STOPPED, ALLOWED,
 )  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 
-_FORMER = {"unheeded": NEEDED}  # Words of older logs: that a prompt was like an entry says only that it was needed
+# Words of older logs: that a prompt was like an entry says only that it was needed
+_FORMER = {"unheeded": NEEDED}
 
-TURNS = (OBSERVED, RESET)  # Words about a parameter: these are folded in the order of their ids
-LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
-NOTE_LENGTH = 500  # Characters of a note, so that its line stays below LINE_BYTES
+# Words about a parameter: these are folded in the order of their ids
+TURNS = (OBSERVED, RESET)
+# Longer lines are not read, and not written: a note is cut
+LINE_BYTES = 4096
+# Characters of a note, so that its line stays below LINE_BYTES
+NOTE_LENGTH = 500
 SPEAKS_FOR = (HELPFUL, FOLLOWED, HELD)
-IMPORTED = "import/"  # Before the session of an event that an import brought
-SESSION_LENGTH = 64  # Characters of the name of a session; hosts use UUIDs
+# Before the session of an event that an import brought
+IMPORTED = "import/"
+# Characters of the name of a session; hosts use UUIDs
+SESSION_LENGTH = 64
 
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
 _EDGE = rf'(?:,"edge":\{{"[a-z_]{{1,40}}":{_NUMBER}(?:,"[a-z_]{{1,40}}":{_NUMBER}){{0,4}}\}})?'
+# A use exactly as `line_of` writes it: read as JSON, a million of these take 9 seconds
 _PLAIN = expression(
     rf'\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
     rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}',
     re.ASCII,
-)  # A use exactly as `line_of` writes it: read as JSON, a million of these take 9 seconds
+)
 _IS_ULID = expression(_ULID)
 _IS_AT = expression(_AT, re.ASCII)
 _IS_WORD = expression("[a-z_]{1,40}")
@@ -69,8 +88,8 @@ _NOT_IN_SESSION = expression(r"[^\w.:@/+-]+", re.ASCII)
 class Event(NamedTuple):
     """One event.
 
-    `edge` of an injected lesson: where the parameters stood (0 to 1) at whose limit it was. `value` is the outcome of
-    an observation (0 to 1), `weight` its weight.
+    `edge` of an injected lesson: where the parameters stood (0 to 1) at whose limit it was. `value`
+    is the outcome of an observation (0 to 1), `weight` its weight.
     """
 
     id: str
@@ -85,8 +104,16 @@ class Event(NamedTuple):
 
 
 def line_of(event: Event) -> bytes:
-    """The line, line end included, in a form that this module reads back as the same event; long texts are cut."""
-    fields: dict[str, Any] = {"id": event.id, "at": event.at, "event": event.event, "entry": event.entry}
+    """The line, line end included, in a form that this module reads back as the same event.
+
+    Long texts are cut.
+    """
+    fields: dict[str, Any] = {
+        "id": event.id,
+        "at": event.at,
+        "event": event.event,
+        "entry": event.entry,
+    }
     if session := clean_session(event.session):
         fields["session"] = session
     if event.edge:
@@ -106,7 +133,10 @@ def clean_session(name: str) -> str:
 
 
 def read_lines(data: bytes) -> tuple[list[Event], int]:
-    """The events of the lines of a log in their order, uses without their edge; and how many lines state none."""
+    """The events of the lines of a log in their order, uses without their edge.
+
+    And how many lines state none.
+    """
     lines = [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
     events = []
     for line in lines:
@@ -128,7 +158,9 @@ def read_line(line: str) -> Event | None:
         return None
     if not isinstance(fields, dict):
         return None
-    keys: list[Any] = [fields.get(key) for key in ("id", "at", "event", "entry", "value", "weight")]
+    keys: list[Any] = []
+    for key in ("id", "at", "event", "entry", "value", "weight"):
+        keys.append(fields.get(key))
     entry_id, at, word, entry, value, weight = keys
     if isinstance(word, str):
         word = _FORMER.get(word, word)
@@ -144,11 +176,16 @@ def read_line(line: str) -> Event | None:
         and all(_is(_IS_WORD, name) and _is_number(position) for name, position in edge.items())
         and all(number is None or _is_number(number) for number in (value, weight))
     )
-    return Event(entry_id, at, word, entry, clean_session(session), edge, value, weight, note) if is_event else None
+    if is_event:
+        return Event(entry_id, at, word, entry, clean_session(session), edge, value, weight, note)
+    return None
 
 
 def _is_subject(word: str, subject: object) -> bool:
-    """Whether an event of this word may be about this: a parameter by its name, an entry by its id."""
+    """Whether an event of this word may be about this.
+
+    A parameter by its name, an entry by its id.
+    """
     of_parameter = word in TURNS or (word == COUNTED and not _is(_IS_ULID, subject))
     return _is(_IS_WORD if of_parameter else _IS_ULID, subject)
 
@@ -167,7 +204,10 @@ def _is_number(value: object) -> bool:
 
 
 HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
-"""What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
+"""What one outcome adds to the Beta distribution of a lesson.
+
+The update rules of the specification.
+"""
 
 SEEN = {FOLLOWED: 1.0, RECURRED: 0.25}
 """The weight of an outcome that a session showed, compared with one that a person stated (helpful, contradicted)."""
@@ -175,7 +215,8 @@ SEEN = {FOLLOWED: 1.0, RECURRED: 0.25}
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
 """The worth of showing a lesson, by its outcome."""
 
-PRIOR_STRENGTH = 2.0  # alpha + beta before anything happened: as much as two outcomes
+# alpha + beta before anything happened: as much as two outcomes
+PRIOR_STRENGTH = 2.0
 PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
 """Where a lesson starts, by the word of its author."""
 
@@ -183,11 +224,14 @@ UNSTATED = PRIOR["medium"]
 
 
 class Tallies(NamedTuple):
-    """How often each event happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used.
+    """How often each event happened to one entry.
 
-    Ignored, contradicted and recurred count since the entry was last restored. `unused`: in how many sessions it came
-    here since it last helped, proved right (`held`), was restored or edited. `brought`: how many of what speaks for it
-    an import brought. `local`: the counts of this clone; None where all are.
+    `last_used` is ISO 8601 in UTC, empty if it never was used.
+
+    Ignored, contradicted and recurred count since the entry was last restored. `unused`: in how
+    many sessions it came here since it last helped, proved right (`held`), was restored or edited.
+    `brought`: how many of what speaks for it an import brought. `local`: the counts of this clone;
+    None where all are.
     """
 
     injected: int = 0
@@ -233,7 +277,10 @@ TIMES = (INJECTED, *OUTCOMES)
 
 
 class Counted(NamedTuple):
-    """What another tool counted of a lesson. `last_used` is ISO 8601 in UTC, empty if it says none."""
+    """What another tool counted of a lesson.
+
+    `last_used` is ISO 8601 in UTC, empty if it says none.
+    """
 
     injected: int = 0
     helpful: int = 0
@@ -246,7 +293,9 @@ class Counted(NamedTuple):
     @classmethod
     def of(cls, event: Event) -> Counted:
         """What an event of the log keeps."""
-        injected, helpful, ignored, contradicted = (round(event.edge.get(word, 0)) for word in TIMES)
+        injected, helpful, ignored, contradicted = (
+            round(event.edge.get(word, 0)) for word in TIMES
+        )
         alpha, beta = event.edge.get("alpha", 0.0), event.edge.get("beta", 0.0)
         return cls(injected, helpful, ignored, contradicted, alpha, beta, event.note)
 
@@ -258,13 +307,17 @@ class Counted(NamedTuple):
 
     def as_json(self) -> dict[str, float | str]:
         """As an export has it."""
-        times = {f"times_{word}": getattr(self, word) for word in TIMES}
+        times = {}
+        for word in TIMES:
+            times[f"times_{word}"] = getattr(self, word)
         priors = {"confidence_alpha": self.alpha, "confidence_beta": self.beta}
         return {**times, **priors, **({"last_used": self.last_used} if self.last_used else {})}
 
 
 class UsageTally(NamedTuple):
-    """How an entry has done. `alpha` and `beta` begin with the author's word; a search multiplies with `standing`.
+    """How an entry has done.
+
+    `alpha` and `beta` begin with the author's word; a search multiplies with `standing`.
 
     `elsewhere`: what another tool counted, which is only shown.
     """
@@ -281,9 +334,15 @@ class UsageTally(NamedTuple):
         return round(self.alpha / (self.alpha + self.beta), 9)
 
     def as_json(self) -> dict[str, object]:
-        """The counts by what happened, and what was learned from them; `last_used` is None before the first time."""
+        """The counts by what happened, and what was learned from them.
+
+        `last_used` is None before the first time.
+        """
         counts = self.tallies
-        elsewhere = {"imported": self.elsewhere.as_json()} if self.elsewhere else {}
+        if self.elsewhere:
+            elsewhere = {"imported": self.elsewhere.as_json()}
+        else:
+            elsewhere = {}
         return elsewhere | {
             "times_injected": counts.injected,
             "times_helpful": counts.helpful,
@@ -299,18 +358,27 @@ class UsageTally(NamedTuple):
 
 
 def prior(word: object) -> float:
-    """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
-    return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
+    """Where a lesson starts whose author is `word` sure.
+
+    The middle for a word that we do not know.
+    """
+    if isinstance(word, str):
+        return PRIOR.get(word, UNSTATED)
+    return UNSTATED
 
 
 def claimed(word: object, claim: float) -> float:
-    """Where a lesson starts whose author elsewhere was so sure (0 to 1); his own word, where a person changed it since.
+    """Where a lesson starts whose author elsewhere was so sure (0 to 1).
+
+    His own word, where a person changed it since.
 
     The word that an import writes is no more than medium.
     """
     stated = prior(word)
     written = min(PRIOR.values(), key=lambda value: abs(value - min(claim, UNSTATED)))
-    return claim if stated == written else stated
+    if stated == written:
+        return claim
+    return stated
 
 
 def unconfirmed(used: UsageTally) -> UsageTally:
@@ -328,26 +396,44 @@ def usage(tallies: Tallies, start: float) -> UsageTally:
     return UsageTally(
         tallies,
         round(PRIOR_STRENGTH * start + HELPFUL_ALPHA * good, 9),
-        round(PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad, 9),
+        round(
+            PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad,
+            9,
+        ),
     )
 
 
 def standing(used: UsageTally, start: float) -> float:
-    """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
-    # what was learned moves the score of a search by 15 % at most, so that the words of the question decide
+    """The factor of a lesson's score.
+
+    1 as long as outcomes have not moved it from the author's word (`start`).
+    """
+    # what was learned moves the score of a search by 15 % at most, so that the words of the
+    # question decide
     return 1.0 + 0.15 * (used.confidence - start) / max(start, 1 - start)
 
 
 def inherited(start: float, parents: Iterable[UsageTally]) -> float:
-    """Where a derived lesson starts: half way from its author's word to its best parent after two outcomes, then on."""
-    proven = [(used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence) for used in parents]
+    """Where a derived lesson starts.
+
+    Half way from its author's word to its best parent after two outcomes, then on.
+    """
+    proven = []
+    for used in parents:
+        proven.append(
+            (used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence)
+        )
     share, confidence = max(proven, default=(0.0, start))
     return start + share * (confidence - start)
 
 
 def worth(tallies: Tallies) -> float:
     """The sum of the outcomes of an entry, weighted as they move its distribution."""
-    outcomes = {HELPFUL: tallies.helpful, IGNORED: tallies.ignored, CONTRADICTED: tallies.contradicted}
+    outcomes = {
+        HELPFUL: tallies.helpful,
+        IGNORED: tallies.ignored,
+        CONTRADICTED: tallies.contradicted,
+    }
     return sum(WORTH[outcome] * count for outcome, count in outcomes.items())
 
 
@@ -358,11 +444,15 @@ ASSESSMENT = "assessment_sample_rate"
 ABLATION = "ablation_frequency"
 
 # No bench sets it: how soon a parameter comes to rest depends on it, and not where.
-REACH = 0.25  # How far an outcome moves the position that was used, at most: it says only which way is better
+# How far an outcome moves the position that was used, at most: it says only which way is better
+REACH = 0.25
 
 
 class Definition(NamedTuple):
-    """What a parameter is: the ends of its range, where it starts; `opens`: a higher one lets more lessons through."""
+    """What a parameter is: the ends of its range, where it starts.
+
+    `opens`: a higher one lets more lessons through.
+    """
 
     help: str
     low: float
@@ -373,7 +463,9 @@ class Definition(NamedTuple):
 
 
 DEFINITIONS: Mapping[str, Definition] = {
-    BUDGET: Definition("lessons and rules that one context may bring", 1, 20, 10, opens=True, whole=True),
+    BUDGET: Definition(
+        "lessons and rules that one context may bring", 1, 20, 10, opens=True, whole=True
+    ),
     CONFIDENCE: Definition("least confidence of a lesson that comes unasked", 0, 0.9, 0.2),
     SIMILARITY: Definition("least similarity to the words of the question", 0, 0.9, 0.3),
     ASSESSMENT: Definition("share of sessions that are asked how lessons did", 0, 1, 0.3),
@@ -381,9 +473,22 @@ DEFINITIONS: Mapping[str, Definition] = {
 }
 
 
-@json_fields("name", "help", "value", "uncertainty", "observations", "alpha", "beta", "low", "high", "updated_at")
+@json_fields(
+    "name",
+    "help",
+    "value",
+    "uncertainty",
+    "observations",
+    "alpha",
+    "beta",
+    "low",
+    "high",
+    "updated_at",
+)
 class ParameterState(NamedTuple):
-    """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position.
+    """One parameter as it stands.
+
+    `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position.
 
     `elsewhere`: where another tool left it, in words; it counts for nothing here.
     """
@@ -424,7 +529,9 @@ class ParameterState(NamedTuple):
     def at(self, position: float) -> float:
         """A position in the parameter's own unit."""
         value = self.low + position * (self.high - self.low)
-        return float(round(value)) if DEFINITIONS[self.name].whole else value
+        if DEFINITIONS[self.name].whole:
+            return float(round(value))
+        return value
 
     def update(self, outcome: float, weight: float = 1.0, at: str | None = None) -> ParameterState:
         """With one more outcome (0 to 1)."""
@@ -439,39 +546,62 @@ class ParameterState(NamedTuple):
         )
 
     def sample(self, draw: Draw) -> float:
-        """A position to try: a sample of the distribution; its mean as long as there are no observations."""
-        return draw(self.alpha, self.beta) if self.observations else self.position
+        """A position to try: a sample of the distribution.
+
+        Its mean as long as there are no observations.
+        """
+        if self.observations:
+            return draw(self.alpha, self.beta)
+        return self.position
 
 
 def initial(name: str) -> ParameterState:
     """A parameter without observations, at our default."""
     definition = DEFINITIONS[name]
     position = (definition.start - definition.low) / (definition.high - definition.low)
-    strength = 4.0  # alpha + beta: the setting that we ship counts as much as four outcomes
+    # alpha + beta: the setting that we ship counts as much as four outcomes
+    strength = 4.0
     return ParameterState(name, strength * position, strength * (1 - position))
 
 
 def fold_parameters(happened: Iterable[Event]) -> dict[str, ParameterState]:
     """Every parameter after these events, in the order of their ids. Nonsense changes nothing."""
-    states = {name: initial(name) for name in DEFINITIONS}
+    states = {}
+    for name in DEFINITIONS:
+        states[name] = initial(name)
     for event in (event for event in happened if event.entry in states):
-        weight = 1.0 if event.weight is None else event.weight
+        if event.weight is None:
+            weight = 1.0
+        else:
+            weight = event.weight
         if event.event == RESET:
             states[event.entry] = initial(event.entry)._replace(updated_at=event.at)
         # a pulled log may state any weight: more than ten of our own observations is nonsense
-        elif event.event == OBSERVED and event.value is not None and 0 <= event.value <= 1 and 0 <= weight <= 10.0:
+        elif (
+            event.event == OBSERVED
+            and event.value is not None
+            and 0 <= event.value <= 1
+            and 0 <= weight <= 10.0
+        ):
             states[event.entry] = states[event.entry].update(event.value, weight, event.at)
     return states
 
 
 def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:
-    """The observations of parameters at whose edge a lesson with this outcome was; `edge` holds their positions."""
+    """The observations of parameters at whose edge a lesson with this outcome was.
+
+    `edge` holds their positions.
+    """
     value = WORTH[outcome]
     observations = []
     for name, position in edge.items():
         if name in DEFINITIONS and 0 <= position <= 1:
-            reach = min(position, 1 - position, REACH) * (1 if (value > 0) == DEFINITIONS[name].opens else -1)
-            observations.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(value)))
+            reach = min(position, 1 - position, REACH) * (
+                1 if (value > 0) == DEFINITIONS[name].opens else -1
+            )
+            observations.append(
+                Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(value))
+            )
     return observations
 
 

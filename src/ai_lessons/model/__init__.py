@@ -1,7 +1,8 @@
 """What things are: entries, their files, links, versions, settings. Pure functions and values.
 
-No file system, git, network, clock or environment. Begin with `entries` (kinds, entries, ids), then `frontmatter` (a
-file's bytes to an entry) and `layout` (where an entry lies). Imports nothing of ours but `errors`.
+No file system, git, network, clock or environment. Begin with `entries` (kinds, entries, ids), then
+`frontmatter` (a file's bytes to an entry) and `layout` (where an entry lies). Imports nothing of
+ours but `errors`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
+# names of tiers; the last goes on with its own
+USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"
 
 
 class TierPlace(NamedTuple):
-    """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
+    """Where the repository of a tier lies, or would.
+
+    `why` says what names it, `url` where an enterprise shares it.
+    """
 
     name: str
     root: Path
@@ -26,16 +31,23 @@ class TierPlace(NamedTuple):
     url: str | None = None
 
     def remedy(self, otherwise: str) -> str:
-        """The command that brings a missing repository here; `otherwise` where it was not said from where."""
-        return f"ai-lessons admin init {self.root} --from {self.url}" if self.url else otherwise
+        """The command that brings a missing repository here.
+
+        `otherwise` where it was not said from where.
+        """
+        if self.url:
+            return f"ai-lessons admin init {self.root} --from {self.url}"
+        return otherwise
 
 
 class Places(NamedTuple):
-    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
+    """The tiers that are read from where one stands (none.
 
-    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
-    so that no other applies. `file`: where enterprises are named. `note`: what is wrong with the project's
-    own file about it.
+    Only what is opened), and all known, nearest first.
+
+    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one
+    that is read was named, so that no other applies. `file`: where enterprises are named. `note`:
+    what is wrong with the project's own file about it.
     """
 
     reads: tuple[TierPlace, ...] = ()
@@ -47,7 +59,10 @@ class Places(NamedTuple):
 
 
 class Where(NamedTuple):
-    """Where agent hosts are looked for: the user's home, the folder one stands in, and the environment."""
+    """Where agent hosts are looked for.
+
+    The user's home, the folder one stands in, and the environment.
+    """
 
     home: Path
     cwd: Path
@@ -66,5 +81,8 @@ class _Later:
 
 
 def expression(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """An expression of a module, compiled when it is first used: a command must not pay for those of others."""
+    """An expression of a module, compiled when it is first used.
+
+    A command must not pay for those of others.
+    """
     return cast("re.Pattern[AnyStr]", _Later(pattern, flags))

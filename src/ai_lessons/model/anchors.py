@@ -18,17 +18,27 @@ from typing import Any, NamedTuple
 from ai_lessons.model import expression
 from ai_lessons.model.texts import toml
 
-MOST = 5  # Anchors of an entry
-LONGEST = 300  # Characters of one
-LARGEST = 1 << 20  # Characters of a file that is looked into
-_LARGEST_PYTHON = 256 << 10  # Characters of a file of Python, which takes a second to parse
-_LARGEST_MEANING = 64 << 10  # Characters of a definition of Python; of a longer one the text stands for its syntax tree
-_MOST_KEYS = 20_000  # Keys of a file that are looked at
-_WIDEST = 2_000  # Characters of a line that is looked at
+# Anchors of an entry
+MOST = 5
+# Characters of one
+LONGEST = 300
+# Characters of a file that is looked into
+LARGEST = 1 << 20
+# Characters of a file of Python, which takes a second to parse
+_LARGEST_PYTHON = 256 << 10
+# Characters of a definition of Python; of a longer one the text stands for its syntax tree
+_LARGEST_MEANING = 64 << 10
+# Keys of a file that are looked at
+_MOST_KEYS = 20_000
+# Characters of a line that is looked at
+_WIDEST = 2_000
 
 
 class Verdict(StrEnum):
-    """What became of an anchor, the best first. `elsewhere`: this is not that code, so nothing is known."""
+    """What became of an anchor, the best first.
+
+    `elsewhere`: this is not that code, so nothing is known.
+    """
 
     ELSEWHERE = "elsewhere"
     HOLDS = "holds"
@@ -48,9 +58,12 @@ SILENCED = frozenset({Verdict.GONE, Verdict.OUT_OF_RANGE})
 
 
 class Anchor(NamedTuple):
-    """A place in code: `path`, perhaps a `symbol` or key in it and its `value`; or `versions` of a `package`.
+    """A place in code: `path`, perhaps a `symbol` or key in it and its `value`.
 
-    `seen` is the fingerprint of the symbol's text, `repository` the name of the code that the path lies in.
+    Or `versions` of a `package`.
+
+    `seen` is the fingerprint of the symbol's text, `repository` the name of the code that the path
+    lies in.
     """
 
     path: str = ""
@@ -65,27 +78,41 @@ class Anchor(NamedTuple):
         if self.package:
             return self.package + self.versions
         return (
-            self.path + (f"::{self.symbol}" if self.symbol else "") + ("" if self.value is None else f"={self.value}")
+            self.path
+            + (f"::{self.symbol}" if self.symbol else "")
+            + ("" if self.value is None else f"={self.value}")
         )
 
     @property
     def fields(self) -> dict[str, str]:
         """Its keys in frontmatter."""
-        stated = {"package" if self.package else "code": str(self), "seen": self.seen, "in": self.repository}
-        return {key: value for key, value in stated.items() if value}
+        stated = {
+            "package" if self.package else "code": str(self),
+            "seen": self.seen,
+            "in": self.repository,
+        }
+        fields: dict[str, str] = {}
+        for key, value in stated.items():
+            if value:
+                fields[key] = value
+        return fields
 
 
 class Definition(NamedTuple):
-    """What a file has under a name: its text, `lines` (first and last, from 1) of each part, and its value, if plain.
+    """What a file has under a name.
 
-    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree without docstrings.
+    Its text, `lines` (first and last, from 1) of each part, and its value, if plain.
+
+    `meaning` is what of the text counts: without comments and blanks, of Python its syntax tree
+    without docstrings.
     """
 
     text: str
     lines: tuple[tuple[int, int], ...]
     meaning: str
     value: str | None = None
-    documented: str = ""  # The meaning with docstrings, where there are any
+    # The meaning with docstrings, where there are any
+    documented: str = ""
 
 
 _PACKAGE = expression(
@@ -105,7 +132,11 @@ def parse(text: str) -> Anchor:
         return Anchor(package=package["package"], versions="".join(package["versions"].split()))
     path, mark, tail = text.partition("::")
     path = path.removeprefix("./").rstrip("/") + "/" * (path.endswith("/") and path != "/")
-    if not _PATH.fullmatch(path) or path.startswith(("/", "~")) or {".", "..", ""} & {*path.rstrip("/").split("/")}:
+    if (
+        not _PATH.fullmatch(path)
+        or path.startswith(("/", "~"))
+        or {".", "..", ""} & {*path.rstrip("/").split("/")}
+    ):
         raise ValueError("a path is relative to the top of its repository, with `/`")
     symbol, equals, value = tail.partition("=")
     symbol = symbol.strip()
@@ -115,7 +146,10 @@ def parse(text: str) -> Anchor:
 
 
 def sorted_out(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """What people write in `--about`: code and packages, globs of files, and commands (`command: gh pr create`)."""
+    """What people write in `--about`: code and packages, globs of files, and commands (`command.
+
+    Gh pr create`).
+    """
     code, globs, commands = list[str](), list[str](), list[str]()
     for text in dict.fromkeys(map(str.strip, texts)):
         if text.startswith(_COMMAND):
@@ -130,7 +164,11 @@ def sorted_out(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
 def commands_of(stated: object) -> tuple[str, ...]:
     """The commands that a value of `about` names."""
     items = stated[:MOST] if isinstance(stated, list) else ()
-    return tuple(item["command"] for item in items if isinstance(item, dict) and "command" in item and not _fault(item))
+    return tuple(
+        item["command"]
+        for item in items
+        if isinstance(item, dict) and "command" in item and not _fault(item)
+    )
 
 
 def anchors_of(stated: object) -> tuple[Anchor, ...]:
@@ -138,8 +176,14 @@ def anchors_of(stated: object) -> tuple[Anchor, ...]:
     anchors = list[Anchor]()
     for item in stated[:MOST] if isinstance(stated, list) else ():
         if not _fault(item) and "command" not in item:
-            text, seen, repository = item.get("code") or item["package"], item.get("seen"), item.get("in")
-            anchors.append(parse(text)._replace(seen=str(seen or ""), repository=str(repository or "")))
+            text, seen, repository = (
+                item.get("code") or item["package"],
+                item.get("seen"),
+                item.get("in"),
+            )
+            anchors.append(
+                parse(text)._replace(seen=str(seen or ""), repository=str(repository or ""))
+            )
     return tuple(anchors)
 
 
@@ -155,25 +199,40 @@ def faults(value: object) -> Iterator[str]:
 
 def _fault(item: object) -> str:
     """Why an item of `about` is no anchor; empty if it is one."""
-    keys = {"code", "package", "command"} & item.keys() if isinstance(item, dict) else set()
+    if isinstance(item, dict):
+        keys = {"code", "package", "command"} & item.keys()
+    else:
+        keys = set()
     if not isinstance(item, dict) or len(keys) != 1 or item.keys() - {*keys, "seen", "in"}:
         return f"about holds {item!r}, which is not `code:`, `package:` or `command:`, with `seen:` and `in:` beside it"
     if not all(isinstance(value, str) for value in item.values()):
         return f"about holds {item!r}, which is not text: put it in quotes"
     key = next(iter(keys))
     if key == "command":
-        fits = re.fullmatch(r"[^\s\x00-\x1f-][^\x00-\x1f]*", item[key]) and len(item[key]) <= LONGEST
-        return "" if fits else f"about {item[key]!r} is no command: the program and its next words, such as git push"
+        fits = (
+            re.fullmatch(r"[^\s\x00-\x1f-][^\x00-\x1f]*", item[key]) and len(item[key]) <= LONGEST
+        )
+        if fits:
+            return ""
+        return (
+            f"about {item[key]!r} is no command: the program and its next words, such as git push"
+        )
     try:
         anchor = parse(item[key])
     except ValueError as error:
         return f"about {item[key]!r} is no anchor: {error}"
     fits = bool(anchor.package) == (key == "package")
-    return "" if fits else f"about {item[key]!r} is no {'package with its versions' if key == 'package' else 'path'}"
+    if fits:
+        return ""
+    return (
+        f"about {item[key]!r} is no {'package with its versions' if key == 'package' else 'path'}"
+    )
 
 
 class State(NamedTuple):
-    """How a file has a symbol: a fingerprint of its meaning, and its value where it has a plain one.
+    """How a file has a symbol.
+
+    A fingerprint of its meaning, and its value where it has a plain one.
 
     `documented`: the fingerprint with docstrings, as entries of version 0.1 state it.
     """
@@ -184,14 +243,21 @@ class State(NamedTuple):
 
 
 UNREADABLE = State("unreadable")
-"""Of a file of Python that this Python cannot parse, mostly because it is being edited: nothing is known of it."""
+"""Of a file of Python that this Python cannot parse, mostly because it is being edited.
+
+Nothing is known of it.
+"""
 
 
 def state(path: str, text: str, symbol: str) -> State | None:
     """How a file has a symbol; None: not at all. Without a symbol only that there is a file."""
-    part = definition(path, text, symbol) if symbol else None
+    part = None
+    if symbol:
+        part = definition(path, text, symbol)
     if not symbol or part is None:
-        return None if symbol else State("")
+        if symbol:
+            return None
+        return State("")
     if not part.lines:
         return UNREADABLE
     meant, documented = (
@@ -204,10 +270,16 @@ def state(path: str, text: str, symbol: str) -> State | None:
 def judged(anchor: Anchor, now: State | None) -> Verdict:
     """Whether a symbol is still as the anchor has it."""
     if now is None or now == UNREADABLE:
-        return Verdict.GONE if now is None else Verdict.ELSEWHERE
+        if now is None:
+            return Verdict.GONE
+        return Verdict.ELSEWHERE
     if anchor.value is not None:
-        return Verdict.HOLDS if now.value == plain(anchor.value) else Verdict.CHANGED
-    return Verdict.HOLDS if anchor.seen in {"", now.fingerprint, now.documented} else Verdict.CHANGED
+        if now.value == plain(anchor.value):
+            return Verdict.HOLDS
+        return Verdict.CHANGED
+    if anchor.seen in {"", now.fingerprint, now.documented}:
+        return Verdict.HOLDS
+    return Verdict.CHANGED
 
 
 _MANIFEST = expression(
@@ -226,7 +298,12 @@ def brings(package: str, path: str, text: str) -> bool:
     (True, False)
     """
     name = r"[-_.]+".join(map(re.escape, re.split(r"[-_.]+", package.partition("/")[2])))
-    before = _IMPORT if path and not _MANIFEST.fullmatch(path) else "" if path else _INSTALL
+    if path and not _MANIFEST.fullmatch(path):
+        before = _IMPORT
+    elif path:
+        before = ""
+    else:
+        before = _INSTALL
     return re.search(rf"{before}(?<![\w./@-]){name}(?![\w-])", text, re.IGNORECASE) is not None
 
 
@@ -237,7 +314,8 @@ _GROUPED = expression(r"(?<=\d)[_,](?=\d{3})")
 def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:
     """What of the old code a text still states, and does not state as it is now.
 
-    Of the `value` of a constant any word; of other code its numbers, and the words that the text has in backticks.
+    Of the `value` of a constant any word; of other code its numbers, and the words that the text
+    has in backticks.
 
     >>> still_stated("The rate is 19 %, read from `RATE`.", "0.19", "0.21", value=True)
     ['19%']
@@ -247,12 +325,17 @@ def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:
     before, after = _words(old, shares=True), _words(new)
     if value and after - before and after - before <= stated:
         return []
-    plainly = {word for word in stated if word[0].isdigit() or (value and len(word) > 2)}
+    plainly = set()
+    for word in stated:
+        if word[0].isdigit() or (value and len(word) > 2):
+            plainly.add(word)
     return sorted((before - after) & (plainly | marked))
 
 
 def _words(text: str, *, shares: bool = False) -> set[str]:
-    words = {word.lower() for word in _A_WORD.findall(_GROUPED.sub("", text))}
+    words = set()
+    for word in _A_WORD.findall(_GROUPED.sub("", text)):
+        words.add(word.lower())
     return words | {f"{float(x) * 100:g}%" for x in words if shares and re.fullmatch(r"0\.\d+", x)}
 
 
@@ -265,18 +348,25 @@ def in_range(versions: str, used: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A value as it is compared: without quotes and blanks around it, lists and tables as JSON writes them."""
+    """A value as it is compared.
+
+    Without quotes and blanks around it, lists and tables as JSON writes them.
+    """
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" and text[0] not in text[1:-1]:
         return text[1:-1]
     try:
         return _shown(json.loads(text))
     except (ValueError, RecursionError):
-        return text.lower() if text in {"True", "False"} else " ".join(text.split())
+        if text in {"True", "False"}:
+            return text.lower()
+        return " ".join(text.split())
 
 
 def _shown(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 # --- what a file defines ---
@@ -285,7 +375,9 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {".toml": toml, ".json": json.load
 
 
 def definition(path: str, text: str, name: str) -> Definition | None:
-    """What a file has under a name or key (the end of a key's path will do, if it is one alone); None: nothing.
+    """What a file has under a name or key (the end of a key's path will do, if it is one alone).
+
+    None: nothing.
 
     Of Python that cannot be parsed a definition without lines.
     """
@@ -293,10 +385,17 @@ def definition(path: str, text: str, name: str) -> Definition | None:
         return None
     if path.endswith((".py", ".pyi")):
         nodes = _python_nodes(text)
-        return Definition("", (), "") if nodes is None else _of_nodes(text, nodes[name]) if name in nodes else None
+        if nodes is None:
+            return Definition("", (), "")
+        if name in nodes:
+            return _of_nodes(text, nodes[name])
+        return None
     if style(path) == "keys":
         entries = _keys(path, text)
-        matches = [key for key in entries if key.endswith(f".{name}")]
+        matches = []
+        for key in entries:
+            if key.endswith(f".{name}"):
+                matches.append(key)
         return entries.get(name) or (entries[matches[0]] if len(matches) == 1 else None)
     return _by_lines(path, text, name)
 
@@ -306,7 +405,11 @@ def names(path: str, text: str) -> list[str]:
     if len(text) > LARGEST:
         return []
     if path.endswith((".py", ".pyi")):
-        return [name for name in _python_nodes(text) or () if not name.endswith(_DOC)]
+        names: list[str] = []
+        for name in _python_nodes(text) or ():
+            if not name.endswith(_DOC):
+                names.append(name)
+        return names
     if style(path) == "keys":
         return list(_keys(path, text))
     return list(dict.fromkeys(match[1] for match in re.finditer(_LISTED, skeleton(path, text))))
@@ -323,7 +426,8 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
     import ast  # noqa: PLC0415  # a look that finds nothing changed needs none of it
 
     nodes: dict[str, list[Any]] = {}
-    if len(text) > _LARGEST_PYTHON or text.count("{") > 20_000:  # a long f-string takes time with their square
+    if len(text) > _LARGEST_PYTHON or text.count("{") > 20_000:
+        # a long f-string takes time with their square
         return None
 
     def visit(body: Iterable[Any], within: str) -> None:
@@ -339,13 +443,19 @@ def _python_nodes(text: str) -> dict[str, list[Any]] | None:
                     if isinstance(target, ast.Name):
                         nodes.setdefault(within + target.id, []).append(node)
             elif isinstance(node, ast.If | ast.Try | ast.With):
-                blocks = [getattr(node, key, ()) for key in ("body", "orelse", "finalbody")]
-                for block in (*blocks, *(handler.body for handler in getattr(node, "handlers", ()))):
+                blocks = []
+                for key in ("body", "orelse", "finalbody"):
+                    blocks.append(getattr(node, key, ()))
+                for block in (
+                    *blocks,
+                    *(handler.body for handler in getattr(node, "handlers", ())),
+                ):
                     visit(block, within)
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns of odd escapes in other people's code
+            # Python warns of odd escapes in other people's code
+            warnings.simplefilter("ignore")
             module = ast.parse(text)
         if doc := _docstring(module):
             nodes[_DOC] = doc
@@ -359,7 +469,9 @@ def _docstring(node: Any) -> list[Any]:
     """The statement that is the docstring of a module, class or function, if it has one."""
     first = next(iter(node.body), None)
     stated = getattr(getattr(first, "value", None), "value", None)
-    return [first] if isinstance(stated, str) and first and list(first._fields) == ["value"] else []
+    if isinstance(stated, str) and first and list(first._fields) == ["value"]:
+        return [first]
+    return []
 
 
 def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
@@ -368,27 +480,52 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     def meaning(node: Any, *, docs: bool) -> str:
         """The tree as text, without positions and empty fields, which differ between versions of Python."""
         if isinstance(node, ast.AST):
-            fields = {key: value for key, value in ast.iter_fields(node) if key not in {"ctx", "kind", "type_comment"}}
+            fields = {}
+            for key, value in ast.iter_fields(node):
+                if key not in {"ctx", "kind", "type_comment"}:
+                    fields[key] = value
             if not docs and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 fields["body"] = node.body[len(_docstring(node)) :]
-            stated = (f"{key}={meaning(value, docs=docs)}" for key, value in fields.items() if value not in (None, []))
+            stated = (
+                f"{key}={meaning(value, docs=docs)}"
+                for key, value in fields.items()
+                if value not in (None, [])
+            )
             return f"{type(node).__name__}({' '.join(stated)})"
-        several = " ".join(meaning(item, docs=docs) for item in node) if isinstance(node, list) else ""
-        return f"[{several}]" if isinstance(node, list) else repr(node)
+        if isinstance(node, list):
+            several = " ".join(meaning(item, docs=docs) for item in node)
+        else:
+            several = ""
+        if isinstance(node, list):
+            return f"[{several}]"
+        return repr(node)
 
     rows, spans, value = text.split("\n"), list[tuple[int, int]](), None
     for node in nodes:
-        starts = (node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", ())))
+        starts = (
+            node.lineno,
+            *(decorator.lineno for decorator in getattr(node, "decorator_list", ())),
+        )
         spans.append((min(starts), node.end_lineno))
         stated = getattr(node, "value", None)
-        segment = ast.get_source_segment(text, stated) if stated and len(spans) == 1 else None
-        value = plain(segment) if segment is not None and len(segment) < LONGEST else None
-    spans = list(dict.fromkeys(spans))  # several keys may stand on one line
+        segment = None
+        if stated and len(spans) == 1:
+            segment = ast.get_source_segment(text, stated)
+        value = None
+        if segment is not None and len(segment) < LONGEST:
+            value = plain(segment)
+    # several keys may stand on one line
+    spans = list(dict.fromkeys(spans))
     parts = "\n".join("\n".join(rows[first - 1 : last]) for first, last in spans)
     try:
         long = len(parts) > _LARGEST_MEANING
-        means, documented = (parts if long else "".join(meaning(x, docs=docs) for x in nodes) for docs in (False, True))
-        return Definition(parts, tuple(spans), means, value, documented if documented != means else "")
+        means, documented = (
+            parts if long else "".join(meaning(x, docs=docs) for x in nodes)
+            for docs in (False, True)
+        )
+        return Definition(
+            parts, tuple(spans), means, value, documented if documented != means else ""
+        )
     except RecursionError:
         return Definition("", (), "")
 
@@ -413,7 +550,10 @@ def _keys(path: str, text: str) -> dict[str, Definition]:
         for key, value in table.items() if isinstance(table, dict) else ():
             name, rows = f"{within}{key}", places.get(str(key), [])
             at = bisect_right(rows, above - 1)
-            row = rows[at] if at < len(rows) else above or 1
+            if at < len(rows):
+                row = rows[at]
+            else:
+                row = above or 1
             entries[name] = Definition(_shown(value), ((row, row),), _shown(value), _shown(value))
             todo.append((f"{name}.", value, row))
     return entries
@@ -423,7 +563,10 @@ _YAML_KEY = r"( *)(?:- +)?[\"']?([^\s\"':#{}\[\],&*-][^\"':#{}\[\]]*?)[\"']? *:(
 
 
 def _yaml_keys(text: str) -> dict[str, Definition]:
-    """The keys of YAML by the indentation of their lines; no anchor, tag or flow mapping is looked into."""
+    """The keys of YAML by the indentation of their lines.
+
+    No anchor, tag or flow mapping is looked into.
+    """
     open_keys: list[tuple[int, str]] = []
     entries: dict[str, Definition] = {}
     for number, row in enumerate(text.splitlines(), 1):
@@ -444,8 +587,12 @@ _KEYWORDS = (
     "def|class|function|func|fn|fun|sub|proc|struct|enum|union|interface|trait|impl|type|typedef|module|namespace|record|"
     "object|protocol|extension|const|let|var|val|static|final|define|macro_rules!|table|view|procedure|resource|defmodule"
 )
-_LISTED = rf"(?m)^[^\n=;]{{0,80}}?\b(?:{_KEYWORDS})[ \t]+(?:\([^)\n]{{0,80}}\)[ \t]*)?([A-Za-z_$][\w$]*)"
-_NO_DEFINITION = r"\s*(?:return|if|else|while|for|switch|case|new|await|throw|yield|delete|not|in|import|use)\b"
+_LISTED = (
+    rf"(?m)^[^\n=;]{{0,80}}?\b(?:{_KEYWORDS})[ \t]+(?:\([^)\n]{{0,80}}\)[ \t]*)?([A-Za-z_$][\w$]*)"
+)
+_NO_DEFINITION = (
+    r"\s*(?:return|if|else|while|for|switch|case|new|await|throw|yield|delete|not|in|import|use)\b"
+)
 
 
 def _by_lines(path: str, text: str, name: str) -> Definition | None:
@@ -453,28 +600,48 @@ def _by_lines(path: str, text: str, name: str) -> Definition | None:
     *outer, last = name.split(".")
     spans = [(0, len(code))]
     for part in outer:
-        spans = [span for start, end in spans for span in _spans(code, part, start + (start > 0), end)]
-    inner = [span for start, end in spans for span in _spans(code, last, start + bool(outer), end)]
-    if outer:  # Go, C++, and prototypes of JavaScript define a method outside of its type
+        spans = [
+            span for start, end in spans for span in _spans(code, part, start + (start > 0), end)
+        ]
+    inner = []
+    for start, end in spans:
+        for span in _spans(code, last, start + bool(outer), end):
+            inner.append(span)
+    if outer:
+        # Go, C++, and prototypes of JavaScript define a method outside of its type
         owner = re.escape(outer[-1])
-        inner += _spans(code, last, 0, len(code), rf"func\s*\([^)]*\b{owner}\b[^)]*\)\s*|{owner}(?:::|\.prototype\.)")
+        inner += _spans(
+            code,
+            last,
+            0,
+            len(code),
+            rf"func\s*\([^)]*\b{owner}\b[^)]*\)\s*|{owner}(?:::|\.prototype\.)",
+        )
     inner = list(dict.fromkeys(inner))
     if not inner:
         return None
     value = None
     if len(inner) == 1:
         stated = re.match(
-            rf".*?\b{re.escape(last)}\b[^=\n]{{0,80}}?:?=(?![=>])\s*(\S.*?)[;,]?\s*$", rows[inner[0][0]][:_WIDEST]
+            rf".*?\b{re.escape(last)}\b[^=\n]{{0,80}}?:?=(?![=>])\s*(\S.*?)[;,]?\s*$",
+            rows[inner[0][0]][:_WIDEST],
         )
-        value = plain(stated[1]) if stated and inner[0][1] - inner[0][0] == 1 else None
+        value = None
+        if stated and inner[0][1] - inner[0][0] == 1:
+            value = plain(stated[1])
     lines = tuple((start + 1, end) for start, end in inner)
     parts = "\n".join("\n".join(rows[start:end]) for start, end in inner)
     bare = scanner(style(path)).sub(lambda part: "" if part[1] else part[0], parts)
     return Definition(parts, lines, "".join(bare.split()), value)
 
 
-def _spans(code: list[str], name: str, start: int, end: int, before: str = "") -> list[tuple[int, int]]:
-    """First line and end of each definition of a name between two lines; `before`: what must stand in front of it."""
+def _spans(
+    code: list[str], name: str, start: int, end: int, before: str = ""
+) -> list[tuple[int, int]]:
+    """First line and end of each definition of a name between two lines.
+
+    `before`: what must stand in front of it.
+    """
     word = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
     if before:
         defines = re.compile(rf"[^=;]*?(?:{before}){word}")
@@ -489,7 +656,12 @@ def _spans(code: list[str], name: str, start: int, end: int, before: str = "") -
     row = start
     while row < end:
         line = code[row]
-        if name in line and len(line) <= _WIDEST and defines.match(line) and not re.match(_NO_DEFINITION, line):
+        if (
+            name in line
+            and len(line) <= _WIDEST
+            and defines.match(line)
+            and not re.match(_NO_DEFINITION, line)
+        ):
             last = _block_end(code, row, end)
             spans.append((row, last))
             row = last
@@ -499,7 +671,10 @@ def _spans(code: list[str], name: str, start: int, end: int, before: str = "") -
 
 
 def _block_end(code: list[str], start: int, end: int) -> int:
-    """The line behind the block that begins in a line: that of its braces, else what is indented below it."""
+    """The line behind the block that begins in a line.
+
+    That of its braces, else what is indented below it.
+    """
     depth = parens = 0
     for row in range(start, end):
         for sign in re.findall(r"[{}()\[\];]", code[row]):
@@ -507,7 +682,10 @@ def _block_end(code: list[str], start: int, end: int) -> int:
             depth += (sign == "{") - (sign == "}")
             if (sign == "}" and depth <= 0) or (sign == ";" and depth == 0 and parens <= 0):
                 return row + 1
-        follows = code[row + 1].lstrip() if row + 1 < end else ""
+        if row + 1 < end:
+            follows = code[row + 1].lstrip()
+        else:
+            follows = ""
         if depth == 0 and parens <= 0 and not (row - start < 3 and follows.startswith("{")):
             return _indented_end(code, start, row + 1, end)
     return end
@@ -521,12 +699,15 @@ def _indented_end(code: list[str], start: int, row: int, end: int) -> int:
         if line.strip():
             depth = len(line) - len(line.lstrip())
             if depth <= margin:
-                return at + 1 if depth == margin and re.match(r"\s*(?:end|fi|done|esac|\}|\))", line) else last
+                if depth == margin and re.match(r"\s*(?:end|fi|done|esac|\}|\))", line):
+                    return at + 1
+                return last
             last = at + 1
     return last
 
 
-# --- what of a source file is code, and what is a comment or a string, by the kind of file; no language is parsed ---
+# --- what of a source file is code, and what is a comment or a string, by the kind of file; no
+# language is parsed ---
 
 # a quote behind a backslash begins no string, so that an unclosed one is looked at once
 _STRINGS = (
@@ -548,13 +729,22 @@ _NO_CODE = {
 }
 """What is no code, by the sign of comments: group 1 are comments, else texts."""
 _STYLES = {
-    "#": "py pyi rb sh bash zsh pl pm r ex exs jl nix tf cmake mk cfg ini conf env ps1 dockerfile makefile gemfile",
+    "#": ("py pyi rb sh bash zsh pl pm r ex exs jl nix tf cmake mk cfg ini conf env ps1 dockerfile makefile gemfile"),
     "-": "sql lua hs elm adb ads vhd",
     "keys": "toml json yaml yml lock", "rs": "rs",
 }  # fmt: skip
 _STYLE_OF = {suffix: style for style, suffixes in _STYLES.items() for suffix in suffixes.split()}
 _SIGNS = {"/": ("//", "/*"), "rs": ("//", "/*"), "-": ("--",), "*": ("/*",), "<": ("<!",), "": ()}
-_OF_COMMENTS = {"css": "*", "csv": "", "tsv": "", "tex": "", "txt": "", "rst": "", "adoc": "", "json": ""}
+_OF_COMMENTS = {
+    "css": "*",
+    "csv": "",
+    "tsv": "",
+    "tex": "",
+    "txt": "",
+    "rst": "",
+    "adoc": "",
+    "json": "",
+}
 _OF_COMMENTS |= dict.fromkeys(("html", "htm", "xml", "svg", "md", "markdown"), "<")
 
 
@@ -570,7 +760,8 @@ def _suffix(path: str) -> str:
 @cache
 def scanner(style: str) -> re.Pattern[str]:
     """What is no code in files of a style: group 1 are comments."""
-    return re.compile(_NO_CODE[style])  # when it is first needed: every command imports this module
+    # when it is first needed: every command imports this module
+    return re.compile(_NO_CODE[style])
 
 
 def skeleton(path: str, text: str) -> str:
@@ -583,13 +774,17 @@ def without_comments(path: str, text: str) -> str:
     suffix = _suffix(path)
     sign = _OF_COMMENTS.get(suffix, style(path))
     # elsewhere than in Python, `#` is in many words: `${x#y}`, `a#b`
-    return _blanked(" #" if sign == "#" and suffix not in {"py", "pyi"} else sign, text, comments=True)
+    return _blanked(
+        " #" if sign == "#" and suffix not in {"py", "pyi"} else sign, text, comments=True
+    )
 
 
 def names_comments(path: str, regex: str) -> bool:
     """Whether a regex names the sign of a comment in such a file, and so looks for one."""
     plain = regex.replace("\\", "")
-    return any(sign in plain for sign in _SIGNS.get(_OF_COMMENTS.get(_suffix(path), style(path)), ("#",)))
+    return any(
+        sign in plain for sign in _SIGNS.get(_OF_COMMENTS.get(_suffix(path), style(path)), ("#",))
+    )
 
 
 _COMMENT = {"/": "// {}", "rs": "// {}", "-": "-- {}", "*": "/* {} */", "<": "<!-- {} -->", "": ""}
@@ -603,6 +798,8 @@ def comment(path: str, text: str) -> str:
 @lru_cache(maxsize=16)  # several rules look at the same text
 def _blanked(sign: str, text: str, *, comments: bool) -> str:
     def blank(part: re.Match[str]) -> str:
-        return part[0] if comments and part[1] is None else re.sub(r"[^\n]", " ", part[0])
+        if comments and part[1] is None:
+            return part[0]
+        return re.sub(r"[^\n]", " ", part[0])
 
     return scanner(sign).sub(blank, text)

@@ -1,4 +1,7 @@
-"""Words of approval: people, commits, evidence, trailers, and names of rules' files and branches. Decides nothing."""
+"""Words of approval: people, commits, evidence, trailers, and names of rules' files and branches.
+
+Decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from ai_lessons.model.texts import decode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# `line`: the commit says in a line of ours what it approves; `forge`: it stands on a protected branch; `direct`: none
+# `line`: the commit says in a line of ours what it approves; `forge`: it stands on a protected
+# branch; `direct`: none
 How = Literal["merge", "squash", "line", "signed", "forge", "direct"]
 # Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge
 ON_BRANCH, MERGED, SIGNED = 1, 2, 3
@@ -29,7 +33,9 @@ class Person(NamedTuple):
     email: str
 
     def __str__(self) -> str:
-        return f"{self.name} <{self.email}>" if self.email not in {"", self.name} else self.name
+        if self.email not in {"", self.name}:
+            return f"{self.name} <{self.email}>"
+        return self.name
 
     def same(self, other: Person) -> bool:
         """True for the same address."""
@@ -37,7 +43,10 @@ class Person(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """What a commit did to a path against one parent: blob ids, None for no text (of a rule: or another rule's)."""
+    """What a commit did to a path against one parent: blob ids, None for no text (of a rule.
+
+    Or another rule's).
+    """
 
     path: str
     old: str | None
@@ -45,14 +54,18 @@ class PathChange(NamedTuple):
 
 
 class CommitInfo(NamedTuple):
-    """The header and message of a commit. `cut`: it has other parents here (shallow); `odd`: why it proves nothing.
+    """The header and message of a commit.
 
-    `signed`: it has a signature, good or not. `of_tag`: it merged an annotated tag, whose message git copied into it.
+    `cut`: it has other parents here (shallow); `odd`: why it proves nothing.
+
+    `signed`: it has a signature, good or not. `of_tag`: it merged an annotated tag, whose message
+    git copied into it.
     """
 
     author: Person
     committer: Person
-    authored: int  # seconds since 1970
+    # seconds since 1970
+    authored: int
     committed: int
     message: str
     cut: bool
@@ -64,8 +77,8 @@ class CommitInfo(NamedTuple):
 class Evidence(NamedTuple):
     """How a text came to the branch. `at` is in seconds since 1970.
 
-    `reason` says to people which evidence applied, or why none did. `squash` without the level of a merge: it looks
-    like the squash of a forge that is not known here.
+    `reason` says to people which evidence applied, or why none did. `squash` without the level of a
+    merge: it looks like the squash of a forge that is not known here.
     """
 
     level: int
@@ -118,7 +131,10 @@ class Signature(NamedTuple):
 
 
 class Signers(Protocol):
-    """The signers that count. `digest` changes with them; `name` is what lines call this list, None for any name."""
+    """The signers that count.
+
+    `digest` changes with them; `name` is what lines call this list, None for any name.
+    """
 
     @property
     def digest(self) -> str:  # noqa: D102
@@ -146,8 +162,8 @@ NO_SIGNERS: Final[Signers] = _NoSigners()
 class Alarm(NamedTuple):
     """A warning about the approval branch, which stays until a person acknowledges it.
 
-    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
-    approvals cannot be found. `settings`: they cannot be read.
+    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other
+    evidence. `shallow`: older approvals cannot be found. `settings`: they cannot be read.
     """
 
     kind: Literal["rewritten", "weakened", "shallow", "settings"]
@@ -156,11 +172,14 @@ class Alarm(NamedTuple):
 
 
 class BranchView(NamedTuple):
-    """The approval branch as judged: its tip (None: no such branch), the policy, and the verdict on every rule.
+    """The approval branch as judged: its tip (None.
 
-    `files` are its rule files and watched files, with their blobs. `stated` is the policy in its settings; None where
-    these cannot be read. `damaged`: a line about every rule file that could not be read. `lapsed`: by id the path of a
-    rule that an earlier edition served here, and that no evidence of today approves.
+    No such branch), the policy, and the verdict on every rule.
+
+    `files` are its rule files and watched files, with their blobs. `stated` is the policy in its
+    settings; None where these cannot be read. `damaged`: a line about every rule file that could
+    not be read. `lapsed`: by id the path of a rule that an earlier edition served here, and that no
+    evidence of today approves.
     """
 
     ref: str
@@ -181,26 +200,35 @@ def project_of(path: str) -> str:
 
 def moment(seconds: int) -> str:
     """ISO 8601 in UTC; empty for 0."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
+    if seconds:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return ""
 
 
 APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
-TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: no person could have read it before approving it
+# Bytes. A longer text is no rule: no person could have read it before approving it
+TEXT_LIMIT: Final = 1024 * 1024
 _MATTER: Final = expression(rb"---\n((?:[^\n]+\n)+?)---\n")
-# Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
-# scalars or anchors; a list only below a key without a value, where it cannot go on with the line above.
+# Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow
+# collections, block scalars or anchors; a list only below a key without a value, where it cannot go
+# on with the line above.
 _TEXT: Final = rb"[A-Za-z0-9._/(][ -\"$-9;-~]*(?::[!-\"$-9;-~][ -\"$-9;-~]*)*"
 _PLAIN: Final = expression(
-    rb"(?:[a-z_]+: +(?:TEXT|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- TEXT(?:: TEXT)?\n)*)+".replace(b"TEXT", _TEXT)
+    rb"(?:[a-z_]+: +(?:TEXT|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- TEXT(?:: TEXT)?\n)*)+".replace(
+        b"TEXT", _TEXT
+    )
 )
 _PLAIN_ID: Final = expression(rb"^id: ([0-7][0-9A-HJKMNP-TV-Z]{25})$", re.MULTILINE)
 
 
 @lru_cache(maxsize=1 << 16)
 def is_rule(path: str) -> bool:
-    """True for a file below a rules folder. A rule that lies elsewhere is never in force, whatever it says it is."""
+    """True for a file below a rules folder.
+
+    A rule that lies elsewhere is never in force, whatever it says it is.
+    """
     if not path.lower().endswith(MARKDOWN_SUFFIXES) or "rules/" not in path:
         return False
     where = place(path)
@@ -208,12 +236,18 @@ def is_rule(path: str) -> bool:
 
 
 def is_watched(path: str) -> bool:
-    """True for the other files that approval reads from the branch: settings, signed records, rejections, signers."""
+    """True for the other files that approval reads from the branch.
+
+    Settings, signed records, rejections, signers.
+    """
     return path.startswith((APPROVALS, REJECTED, SIGNERS)) or path == CONFIG_PATH
 
 
 def stated_id(data: bytes) -> str | None:
-    """The id that a text states; plain frontmatter is read without the YAML reader, which is slower."""
+    """The id that a text states.
+
+    Plain frontmatter is read without the YAML reader, which is slower.
+    """
     try:
         if len(data) > TEXT_LIMIT or "\0" in data.decode():
             return None
@@ -223,7 +257,8 @@ def stated_id(data: bytes) -> str | None:
     if match is not None and _PLAIN.fullmatch(match[1]):
         ids = _PLAIN_ID.findall(match[1])
         keys = match[1].count(b"\nid:") + match[1].startswith(b"id:")
-        if len(ids) == keys == 1 and not ids[0].isdigit():  # digits alone are a number to YAML
+        if len(ids) == keys == 1 and not ids[0].isdigit():
+            # digits alone are a number to YAML
             return str(ids[0].decode())
     return parsed_id(data)
 
@@ -243,15 +278,19 @@ APPROVE: Final = "Approve"
 PROPOSAL_TRAILER: Final = "Proposal"
 RULE_TRAILER: Final = "Rule"
 ENTRY_TRAILER: Final = "Entry"
-# On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it
+# On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still
+# tells it
 PROPOSED_TRAILER: Final = "Proposed-as"
-REPORT_LIMIT: Final = 32_000  # Characters of a report that are read
-BATCH: Final = "Batch"  # The trailer with the name of the import that made a proposal
+# Characters of a report that are read
+REPORT_LIMIT: Final = 32_000
+# The trailer with the name of the import that made a proposal
+BATCH: Final = "Batch"
 AGENT_TRAILER: Final = "Agent"
 
 # Committer addresses behind which a forge hides the person who pressed the button
 FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
-# A whole subject as forges write it for a merged request: GitHub, Gitea, Bitbucket, Azure, bors and Homu, others
+# A whole subject as forges write it for a merged request: GitHub, Gitea, Bitbucket, Azure, bors and
+# Homu, others
 _REQUEST: Final = expression(
     r"Merge pull request #\d+ (?:from|in) \S+.*|Merge pull request '.*' \([#!]\d+\) from \S+ into \S+"
     r"|Merged in \S+ \(pull request #\d+\)|Merged PR \d+: .+|.+ \([#!]\d+\)"
@@ -268,12 +307,17 @@ _OF_TAG_OR_COMMIT: Final = expression(r"Merge (?:tag |commit |(?:.* )?(?:tag|com
 _INTO: Final = expression(r"Merge .*'[^']+'(?: of \S+)? into '?([^' ]+)'?")
 _SQUASH: Final = expression(r".+ \([#!]\d+\)|Merged PR \d+: .+")
 _TAIL: Final = expression(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
-_OTHER_TAIL: Final = expression(r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
+_OTHER_TAIL: Final = expression(
+    r"proposals/(?:[lds]-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE
+)
 _MERGE: Final = expression(
-    r"Merge (remote-tracking )?branch(?:es)? ('[^']+'(?:(?:,| and) '[^']+')*)(?: of \S+)?(?: into '?([^' ]+)'?)?"
+    r"Merge (remote-tracking )?branch(?:es)? ('[^']+'(?:(?:,| and) '[^']+')*)(?: of "
+    r"\S+)?(?: into '?([^' ]+)'?)?"
 )
 _GITHUB: Final = expression(r"Merge pull request #\d+ from [^/ ]+/(\S+)")
-_GITEA: Final = expression(r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)")
+_GITEA: Final = expression(
+    r"Merge pull request '.*' \([#!]\d+\) from (?:[^: ]+:)?([^: ]+) into ([^: ]+)"
+)
 _BITBUCKET: Final = expression(r"Merged in (\S+) \(pull request #\d+\)")
 _OURS: Final = expression(rf"(?:{APPROVE_SUBJECT}s?|{APPROVE} (?:lesson|doc|script)): .+")
 _OUR_RULES: Final = expression(rf"{APPROVE_SUBJECT}s?: .+")
@@ -281,33 +325,54 @@ _TRAILER: Final = expression(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
 def rule_end(branch: str) -> str | None:
-    """The end of the rule id that a proposal branch names (`rules/R-8F3K2A-use-x`), in capitals; None for others."""
+    """The end of the rule id that a proposal branch names (`rules/R-8F3K2A-use-x`), in capitals.
+
+    None for others.
+    """
     match = _TAIL.fullmatch(branch)
-    return match[1].upper() if match else None
+    if match:
+        return match[1].upper()
+    return None
 
 
 def entry_end(branch: str) -> str | None:
     """The same for a proposal about anything else (`proposals/L-8F3K2A-use-x`)."""
     match = _OTHER_TAIL.fullmatch(branch)
-    return match[1].upper() if match else None
+    if match:
+        return match[1].upper()
+    return None
 
 
 def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | None:
-    """The branches that a merge names, in the order of its parents; none for other branches, None for free text."""
+    """The branches that a merge names, in the order of its parents.
+
+    None for other branches, None for free text.
+    """
     subject = message.partition("\n")[0].strip()
-    to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}  # git leaves out its main branch
+    # git leaves out its main branch
+    to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}
     if match := _MERGE.fullmatch(subject):
         if match[3] not in to_us:
             return ()
-        names = [re.sub("^refs/(?:heads|remotes)/", "", name) for name in re.findall(r"'([^']+)'", match[2])]
+        names = []
+        for name in re.findall(r"'([^']+)'", match[2]):
+            names.append(re.sub("^refs/(?:heads|remotes)/", "", name))
         return tuple(name.partition("/")[2] if match[1] else name for name in names)
     if match := _GITEA.fullmatch(subject):
-        return (match[1],) if match[2] in to_us else ()
+        if match[2] in to_us:
+            return (match[1],)
+        return ()
     if match := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
         return (match[1],)
     if _OURS.fullmatch(subject):
-        return tuple(value for key, value in trailers(message) if key == PROPOSAL_TRAILER)
-    if subject.startswith(("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")):
+        results = []
+        for key, value in trailers(message):
+            if key == PROPOSAL_TRAILER:
+                results.append(value)
+        return tuple(results)
+    if subject.startswith(
+        ("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")
+    ):
         return ()
     return None
 
@@ -317,29 +382,44 @@ def trailers(message: str) -> tuple[tuple[str, str], ...]:
     paragraphs = re.split(r"\n\s*\n", message.strip())
     if len(paragraphs) < 2:
         return ()
-    matches = [_TRAILER.fullmatch(line.strip()) for line in paragraphs[-1].splitlines()]
-    return tuple((match[1], match[2]) for match in matches if match) if all(matches) else ()
+    matches = []
+    for line in paragraphs[-1].splitlines():
+        matches.append(_TRAILER.fullmatch(line.strip()))
+    if all(matches):
+        return tuple((match[1], match[2]) for match in matches if match)
+    return ()
 
 
 def report(message: str) -> str:
-    """The text between the subject and the trailers of a proposal's commit; its first `REPORT_LIMIT` characters."""
+    """The text between the subject and the trailers of a proposal's commit.
+
+    Its first `REPORT_LIMIT` characters.
+    """
     parts = re.split(r"(\n\s*\n)", message.strip())
     text = "".join(parts[2:-2] if trailers(message) else parts[2:])
-    return text if len(text) <= REPORT_LIMIT else f"{text[:REPORT_LIMIT]}\n…"
+    if len(text) <= REPORT_LIMIT:
+        return text
+    return f"{text[:REPORT_LIMIT]}\n…"
 
 
 def with_report(message: str, report: str) -> str:
     """A message (subject, blank line, trailers) with a report in between, without control characters."""
-    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in report.replace("\r\n", "\n"))
+    plain = "".join(
+        c if c.isprintable() or c in "\n\t" else " " for c in report.replace("\r\n", "\n")
+    )
     lines = "\n".join(line.rstrip() for line in plain.split("\n")).strip("\n")
     subject, _, trailers = message.partition("\n\n")
-    return f"{subject}\n\n{lines}\n\n{trailers}" if lines and trailers else message
+    if lines and trailers:
+        return f"{subject}\n\n{lines}\n\n{trailers}"
+    return message
 
 
 def made_by_agent(message: str) -> bool:
     """True if the last paragraph of a commit's message says that an agent made it."""
     paragraphs = re.split(r"\n\s*\n", message.strip())
-    return len(paragraphs) > 1 and re.search(rf"(?im)^{AGENT_TRAILER}: ", paragraphs[-1]) is not None
+    return (
+        len(paragraphs) > 1 and re.search(rf"(?im)^{AGENT_TRAILER}: ", paragraphs[-1]) is not None
+    )
 
 
 def subject_of(message: str) -> str:
@@ -358,11 +438,16 @@ def is_bot(address: str, forges: Sequence[str] = ()) -> bool:
 
 
 def names_request(message: str) -> bool:
-    """True for a merge that names a pull or merge request as forges do: by its whole subject, or by GitLab's line."""
+    """True for a merge that names a pull or merge request as forges do.
+
+    By its whole subject, or by GitLab's line.
+    """
     subject, *lines = message.split("\n")
     if _REVERT.fullmatch(subject.strip()):
         return False
-    by_line = _GITLAB_SUBJECT.fullmatch(subject.strip()) and any(_GITLAB_LINE.fullmatch(line) for line in lines)
+    by_line = _GITLAB_SUBJECT.fullmatch(subject.strip()) and any(
+        _GITLAB_LINE.fullmatch(line) for line in lines
+    )
     return bool(by_line or _REQUEST.fullmatch(subject.strip()))
 
 
@@ -384,13 +469,18 @@ def takes_back(message: str) -> bool:
 def made_on(message: str) -> str:
     """The branch that a merge was made on, where git names it; empty where it does not."""
     match = _INTO.fullmatch(subject_of(message))
-    return match[1] if match else ""
+    if match:
+        return match[1]
+    return ""
 
 
 def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
-    """Which of the merged sides are this branch, from here or of a remote, as the merge says: a pull.
+    """Which of the merged sides are this branch, from here or of a remote, as the merge says.
 
-    Names are compared whole. Git names a branch of a remote as such: `remote-tracking branch 'origin/main'`.
+    A pull.
+
+    Names are compared whole. Git names a branch of a remote as such: `remote-tracking branch
+    'origin/main'`.
     """
     match = _MERGE.fullmatch(subject_of(message))
     if match is None:
@@ -399,13 +489,22 @@ def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
     if match[1]:
         names = [name.partition("/")[2] for name in names]
     if len(names) == sides:
-        return tuple(number for number, name in enumerate(names) if name == branch)
+        results = []
+        for number, name in enumerate(names):
+            if name == branch:
+                results.append(number)
+        return tuple(results)
     # git leaves out parents that another one contains, so a name does not tell its side
-    return tuple(range(sides)) if all(name == branch for name in names) else ()
+    if all(name == branch for name in names):
+        return tuple(range(sides))
+    return ()
 
 
 class ApprovalLine(NamedTuple):
-    """What a person approved in a merge commit: this blob (None: the removal) of a rule, for a list of signers."""
+    """What a person approved in a merge commit: this blob (None.
+
+    The removal) of a rule, for a list of signers.
+    """
 
     signers: str
     rule: str
@@ -413,7 +512,8 @@ class ApprovalLine(NamedTuple):
     blob: str | None
 
     def __str__(self) -> str:
-        path = self.path.replace("%", "%25").replace(" ", "%20")  # blanks part the words of a line
+        # blanks part the words of a line
+        path = self.path.replace("%", "%25").replace(" ", "%20")
         return f"{self.signers} {self.rule} {path} {self.blob or '-'}"
 
 
@@ -426,9 +526,19 @@ def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
     if not _OUR_RULES.fullmatch(subject_of(message)):
         return ()
     paragraphs = re.split(r"\n\s*\n", message.strip())
-    lines = paragraphs[-1].split("\n") if len(paragraphs) > 1 and APPROVES in paragraphs[-1] else ()
+    if len(paragraphs) > 1 and APPROVES in paragraphs[-1]:
+        lines = paragraphs[-1].split("\n")
+    else:
+        lines = ()
     rows = filter(None, map(_LINE.fullmatch, lines))
-    return tuple(
-        ApprovalLine(row[1], row[2], row[3].replace("%20", " ").replace("%25", "%"), None if row[4] == "-" else row[4])
-        for row in rows
-    )
+    results = []
+    for row in rows:
+        results.append(
+            ApprovalLine(
+                row[1],
+                row[2],
+                row[3].replace("%20", " ").replace("%25", "%"),
+                None if row[4] == "-" else row[4],
+            )
+        )
+    return tuple(results)

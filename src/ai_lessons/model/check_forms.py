@@ -1,6 +1,7 @@
 """The three forms of a check: of a text that is written, of a command, of what was done. Pure.
 
-A rule has one check, or a list of them; each proves itself on what breaks the rule (`bad`) and what keeps it (`good`).
+A rule has one check, or a list of them; each proves itself on what breaks the rule (`bad`) and what
+keeps it (`good`).
 """
 
 from __future__ import annotations
@@ -11,40 +12,65 @@ from ai_lessons.model import command_checks, done_checks, rule_checks
 from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.done_checks import DoneCheck
 from ai_lessons.model.layout import globs, stated
-from ai_lessons.model.rule_checks import ASK, DENY, LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES, Check
+from ai_lessons.model.rule_checks import (
+    ASK,
+    DENY,
+    LONGEST_PATTERN,
+    LONGEST_SAMPLE,
+    MOST_SAMPLES,
+    Check,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
 AnyCheck = Check | CommandCheck | DoneCheck
 
-TELL = "tell"  # what `enforce` says by default
-MOST = 10  # checks of a rule
+# what `enforce` says by default
+TELL = "tell"
+# checks of a rule
+MOST = 10
 _SAMPLES = frozenset({"bad", "good"})
 
 
 def checks_of(fields: Mapping[str, Any]) -> tuple[AnyCheck, ...]:
-    """The checks that the frontmatter of a rule states; none where the form of one is wrong: `faults` says what."""
+    """The checks that the frontmatter of a rule states.
+
+    None where the form of one is wrong: `faults` says what.
+    """
     values = _values(fields)
     if any(True for value in values for _ in _form_faults(value)) or len(values) > MOST:
         return ()
-    return tuple(_parsed(value, fields) for value in values)
+    results = []
+    for value in values:
+        results.append(_parsed(value, fields))
+    return tuple(results)
 
 
 def text_checks(checks: Sequence[AnyCheck]) -> list[Check]:
     """Those of the checks that look at a text."""
-    return [check for check in checks if isinstance(check, Check)]
+    results: list[Check] = []
+    for check in checks:
+        if isinstance(check, Check):
+            results.append(check)
+    return results
 
 
 def faults(fields: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the checks of a rule: a form, a pattern, or what one does with its samples."""
+    """What is wrong with the checks of a rule.
+
+    A form, a pattern, or what one does with its samples.
+    """
     values = _values(fields)
     if len(values) > MOST:
         yield f"check is a list of more than {MOST}"
         return
     for number, value in enumerate(values, 1):
         for fault in _faults_of(value, fields):
-            which = f" (number {number} of check)" if len(values) > 1 else ""
+            if len(values) > 1:
+                which = f" (number {number} of check)"
+            else:
+                which = ""
             yield f"{fault}{which}"
 
 
@@ -52,7 +78,9 @@ def _values(fields: Mapping[str, Any]) -> list[Any]:
     value = fields.get("check")
     if value is None:
         return []
-    return list(value) if isinstance(value, list) and value else [value]
+    if isinstance(value, list) and value:
+        return list(value)
+    return [value]
 
 
 def _faults_of(value: object, fields: Mapping[str, Any]) -> Iterator[str]:
@@ -63,7 +91,9 @@ def _faults_of(value: object, fields: Mapping[str, Any]) -> Iterator[str]:
     check = _parsed(value, fields)
     needs_good = not (isinstance(check, DoneCheck) and check.ran)
     if not check.bad or (needs_good and not check.good):
-        what = {Check: "a text", CommandCheck: "a command", DoneCheck: "paths of files"}[type(check)]
+        what = {Check: "a text", CommandCheck: "a command", DoneCheck: "paths of files"}[
+            type(check)
+        ]
         yield f"check needs bad, {what} that breaks the rule, and good, {what} that keeps it: they prove the pattern"
         if not check.bad:
             return
@@ -76,13 +106,22 @@ def _faults_of(value: object, fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parsed(value: Mapping[str, Any], fields: Mapping[str, Any]) -> AnyCheck:
-    """A check whose form is right; one of a text is for the files of `applies_to` unless it names others."""
-    many = {key: tuple(stated(part)) for key, part in value.items()}
+    """A check whose form is right.
+
+    One of a text is for the files of `applies_to` unless it names others.
+    """
+    many = {}
+    for key, part in value.items():
+        many[key] = tuple(stated(part))
     ends: dict[str, Any]
     single: dict[str, Any]
     named: dict[str, Any]
     enforce = str(value.get("enforce") or "")
-    ends = {"bad": many.get("bad", ()), "good": many.get("good", ()), "enforce": "" if enforce == TELL else enforce}
+    ends = {
+        "bad": many.get("bad", ()),
+        "good": many.get("good", ()),
+        "enforce": "" if enforce == TELL else enforce,
+    }
     if "command" in value:
         single = {key: str(value.get(key) or "") for key in ("unless", "instead", "unless_said")}
         return CommandCheck(many["command"], **single, **ends)
@@ -90,7 +129,9 @@ def _parsed(value: Mapping[str, Any], fields: Mapping[str, Any]) -> AnyCheck:
         named = {key: tuple(globs(value.get(key))) for key in ("changed", "unless_changed")}
         return DoneCheck(**named, ran=many.get("ran", ()), **ends)
     single = {key: str(value.get(key) or "") for key in ("pattern", "regex", "unless")}
-    return Check(tuple(globs(value.get("files")) or globs(fields.get("applies_to"))), **single, **ends)
+    return Check(
+        tuple(globs(value.get("files")) or globs(fields.get("applies_to"))), **single, **ends
+    )
 
 
 def _keys_of(value: Mapping[str, Any]) -> tuple[Sequence[str], Collection[str]]:
@@ -122,7 +163,12 @@ def _form_faults(value: object) -> Iterator[str]:
 def _part_faults(key: str, part: object, *, several: bool) -> Iterator[str]:
     single = isinstance(part, str) and bool(part.strip())
     texts = stated(part)
-    is_list = isinstance(part, list) and bool(part) and len(texts) == len(part) and all(map(str.strip, texts))
+    is_list = (
+        isinstance(part, list)
+        and bool(part)
+        and len(texts) == len(part)
+        and all(map(str.strip, texts))
+    )
     if not (single or (several and is_list)):
         yield f"check.{key} is not text"
     elif key in _SAMPLES and (len(texts) > MOST_SAMPLES or len("".join(texts)) > LONGEST_SAMPLE):
@@ -142,7 +188,10 @@ def named_globs(checks: Sequence[AnyCheck]) -> Iterator[tuple[str, str]]:
 
 
 def described(fields: Mapping[str, Any]) -> list[str]:
-    """Lines for people: what the checks of a rule look for, and the samples that prove them; empty if there is none."""
+    """Lines for people: what the checks of a rule look for, and the samples that prove them.
+
+    Empty if there is none.
+    """
     lines = list[str]()
     for check in checks_of(fields):
         lines.append(str(check))
@@ -159,21 +208,39 @@ def effects(fields: Mapping[str, Any]) -> list[str]:
     >>> effects({"check": {"command": "git push --force", "enforce": "deny"}})
     ['refuses `git push --force`']
     """
-    return [_effect(check) for check in checks_of(fields)]
+    effects: list[str] = []
+    for check in checks_of(fields):
+        effects.append(_effect(check))
+    return effects
 
 
 def _effect(check: AnyCheck) -> str:
     if isinstance(check, DoneCheck):
-        missing = f"{check.missing} since" if check.ran else check.missing
-        holds = "holds the end of a session once" if check.enforce else "tells the person at the end of a session"
+        if check.ran:
+            missing = f"{check.missing} since"
+        else:
+            missing = check.missing
+        if check.enforce:
+            holds = "holds the end of a session once"
+        else:
+            holds = "tells the person at the end of a session"
         return f"{holds} where {_quoted(check.changed)} changed and {missing}"
     verb = {DENY: "refuses", ASK: "asks before"}.get(check.enforce, "tells the agent before")
     if isinstance(check, CommandCheck):
-        unless = f" with `{check.unless}` in the line" if check.unless else ""
-        asked = f" a person said `{check.unless_said}`" if check.unless_said else ""
+        if check.unless:
+            unless = f" with `{check.unless}` in the line"
+        else:
+            unless = ""
+        if check.unless_said:
+            asked = f" a person said `{check.unless_said}`"
+        else:
+            asked = ""
         ends = " and unless".join(part for part in (unless, asked) if part)
         return f"{verb} {_quoted(check.command)}" + (f", unless{ends}" if ends else "")
-    files = f"edits of {_quoted(check.files)}" if check.files else "edits of any file"
+    if check.files:
+        files = f"edits of {_quoted(check.files)}"
+    else:
+        files = "edits of any file"
     return f"{verb} {files} that match `{check.pattern or check.regex}`"
 
 
@@ -183,19 +250,31 @@ def _quoted(texts: Sequence[str]) -> str:
 
 def to_run(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What of the checks is needed to run them, as `stored` reads it; empty if there is none."""
-    return [as_fields(check._replace(bad=(), good=())) for check in checks_of(fields)]
+    results: list[dict[str, Any]] = []
+    for check in checks_of(fields):
+        results.append(as_fields(check._replace(bad=(), good=())))
+    return results
 
 
 def as_fields(check: AnyCheck) -> dict[str, Any]:
     """The keys of a check that are stated, as frontmatter has them."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in check._asdict().items() if value}
+    fields: dict[str, Any] = {}
+    for key, value in check._asdict().items():
+        if value:
+            if isinstance(value, tuple):
+                fields[key] = list(value)
+            else:
+                fields[key] = value
+    return fields
 
 
 def stored(checks: Sequence[Mapping[str, Any]] | None) -> tuple[AnyCheck, ...]:
     """The checks that an `EntrySummary` has, without their samples."""
     every = list[AnyCheck]()
     for value in checks or ():
-        parts: dict[str, Any] = {key: tuple(part) if isinstance(part, list) else part for key, part in value.items()}
+        parts: dict[str, Any] = {
+            key: tuple(part) if isinstance(part, list) else part for key, part in value.items()
+        }
         form = CommandCheck if "command" in parts else DoneCheck if "changed" in parts else Check
         every.append(form(**parts))
     return tuple(every)

@@ -1,4 +1,7 @@
-"""Everything that can be wrong with a readable entry. Names problems and repairs; repairs nothing itself."""
+"""Everything that can be wrong with a readable entry.
+
+Names problems and repairs; repairs nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,13 @@ FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)
 _LISTS = ("tags", "versions", "contexts", "applies_to")
-_DATE = expression(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
+_DATE = expression(
+    r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?"
+)
 _LOOKS_LIKE_A_VERSION = expression(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
 
-Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wrong)
+# (top-level key it is about, or empty; what is wrong)
+Complaint = tuple[str, str]
 
 
 class Fix(NamedTuple):
@@ -41,15 +47,31 @@ def check_entry(entry: Entry, text: str = "") -> list[Problem]:
     """The problems of one entry; with the `text` that holds its frontmatter each has its line."""
     if entry.faults:
         return list(entry.faults)
-    if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
+    if (
+        entry.derived
+        and not _says_kind(entry)
+        and entry.kind is not Kind.RULE
+        and not _misspelt_kind(entry)
+    ):
         return []
     file = entry.side_path or entry.path
-    complaints = [complaint for check in _CHECKS for complaint in check(entry)]
-    if isinstance(ours := entry.fields.get(OURS), dict):  # the page's own keys mean what its program says
+    complaints = []
+    for check in _CHECKS:
+        for complaint in check(entry):
+            complaints.append(complaint)
+    if isinstance(ours := entry.fields.get(OURS), dict):
+        # the page's own keys mean what its program says
         complaints = [(key, message) for key, message in complaints if not key or key in ours]
-    lines = key_lines(text) if text and complaints else {}
-    problems = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
-    problems += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
+    if text and complaints:
+        lines = key_lines(text)
+    else:
+        lines = {}
+    problems = []
+    for key, message in complaints:
+        problems.append(Problem(file, message, lines.get(key, 0)))
+    problems += [
+        Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)
+    ]
     return sorted(problems, key=lambda problem: problem.line)
 
 
@@ -70,11 +92,18 @@ def _check_identity(entry: Entry) -> Iterator[Complaint]:
     kind, stated = entry.fields.get("kind"), entry.fields.get("id")
     if kind is not None and not _says_kind(entry):
         meant = _misspelt_kind(entry)
-        yield "kind", f"unknown kind {kind!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
+        yield (
+            "kind",
+            f"unknown kind {kind!r}"
+            + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})"),
+        )
     elif entry.kind is Kind.RULE and isinstance(kind, str) and kind.strip().lower() != Kind.RULE:
         yield "kind", f"says that it is a {kind}, but lies among rules and is read as one"
     if stated is not None and stated_id(stated) is None:
-        yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
+        yield (
+            "id",
+            f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`",
+        )
     try:
         layout.check_path(entry.path)
     except Refused as error:
@@ -98,9 +127,13 @@ def _check_choices(entry: Entry) -> Iterator[Complaint]:
     facts = KINDS[entry.kind]
     for key in facts.required:
         value = entry.fields.get(key)
-        # an imported rule may state that it has no reason yet: the person who approves it is asked for one
+        # an imported rule may state that it has no reason yet: the person who approves it is asked
+        # for one
         if not isinstance(value, str) or not (value.strip() or key == "rationale"):
-            yield key, f"a {entry.kind} needs a {key}" + (": why it is so" if key == "rationale" else "")
+            yield (
+                key,
+                f"a {entry.kind} needs a {key}" + (": why it is so" if key == "rationale" else ""),
+            )
     for key, allowed in facts.choices.items():
         value = entry.fields.get(key)
         if key == "source" and isinstance(value, dict):
@@ -108,7 +141,11 @@ def _check_choices(entry: Entry) -> Iterator[Complaint]:
         elif value is not None and value not in allowed:
             yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
     scope = entry.fields.get("scope")
-    if entry.kind is Kind.LESSON and scope is not None and not (isinstance(scope, str) and lessons.is_scope(scope)):
+    if (
+        entry.kind is Kind.LESSON
+        and scope is not None
+        and not (isinstance(scope, str) and lessons.is_scope(scope))
+    ):
         yield "scope", f"scope {scope!r} is none of global, user:NAME, project:PATH"
     for key in FACTS_OF_HISTORY if entry.kind is Kind.RULE else ():
         if key in entry.fields:
@@ -128,7 +165,9 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
                 yield key, f"{key} holds {item!r}, which is not text"
             elif key == "applies_to":
                 faults = _glob_faults(str(item))
-                yield from ((key, f"applies_to {glob!r} is no glob: {fault}") for glob, fault in faults)
+                yield from (
+                    (key, f"applies_to {glob!r} is no glob: {fault}") for glob, fault in faults
+                )
 
 
 def _glob_faults(patterns: str) -> Iterator[tuple[str, str]]:
@@ -150,12 +189,18 @@ def _glob_fault(pattern: str) -> str:
     without_sets = re.sub(r"\[!?\]?[^\]]{0,255}\]", "", pattern)
     if "[" in without_sets:
         return "a `[` is never closed"
-    return "a `{` is never closed" if pattern.count("{") != pattern.count("}") else ""
+    if pattern.count("{") != pattern.count("}"):
+        return "a `{` is never closed"
+    return ""
 
 
 def _check_times(entry: Entry) -> Iterator[Complaint]:
     day = "day such as 2027-05-21"
-    for key, form in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
+    for key, form in (
+        ("created", "time such as 2026-11-21T20:14:00Z"),
+        ("review_by", day),
+        ("reviewed", day),
+    ):
         if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
             yield key, f"{key} {entry.fields[key]!r} is not a {form}"
 
@@ -179,7 +224,10 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
         return
     if "do" in pattern and "dont" in pattern:
         yield "pattern", "pattern has both do and dont"
-    action = "dont" if "dont" in pattern and "do" not in pattern else "do"
+    if "dont" in pattern and "do" not in pattern:
+        action = "dont"
+    else:
+        action = "do"
     for part in ("when", action, "because"):
         if part not in pattern:
             yield "pattern", f"pattern has no {'do or dont' if part == 'do' else part}"
@@ -235,7 +283,9 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
     for relation, target in edges.items():
         if relation not in _RELATIONS:
             meant = get_close_matches(relation, _RELATIONS, n=1)
-            yield f"unknown relation {relation!r}" + (f", did you mean {meant[0]!r}?" if meant else "")
+            yield f"unknown relation {relation!r}" + (
+                f", did you mean {meant[0]!r}?" if meant else ""
+            )
         if stated_id(target) is None:
             yield f"{relation} leads to {target!r}, which is not an id"
         elif stated_id(target) == entry_id:
@@ -252,22 +302,40 @@ _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
 
 
 def fixes(entry: Entry) -> list[Fix]:
-    """The move to the path that follows from the frontmatter, if the entry is elsewhere. Plain files stay."""
-    where = layout.place(entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path))
+    """The move to the path that follows from the frontmatter, if the entry is elsewhere.
+
+    Plain files stay.
+    """
+    where = layout.place(
+        entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path)
+    )
     if where is None or where.kind is None or (entry.derived and not _says_kind(entry)):
         return []
     if where.kind is not entry.kind:
         target = _home(entry)
-        return [Fix(target, f"a {entry.kind} lies among {where.kind.folder}; it belongs at {target}")]
+        return [
+            Fix(target, f"a {entry.kind} lies among {where.kind.folder}; it belongs at {target}")
+        ]
     if not entry.kind.is_resource or where.bucket == layout.bucket(entry.versions):
         return []
-    # a folder that looks like no version is only a folder, as long as the frontmatter names none either
-    versioned = where.bucket and (where.bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(where.bucket))
+    # a folder that looks like no version is only a folder, as long as the frontmatter names none
+    # either
+    versioned = where.bucket and (
+        where.bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(where.bucket)
+    )
     if not entry.versions and not versioned:
         return []
     target = layout.relocated(entry.path, None, entry.versions)
     stated = ", ".join(entry.versions) or "none"
-    return [Fix(target, f"versions ({stated}) and folder ({where.bucket or 'none'}) differ; it belongs at {target}")]
+    return [
+        Fix(
+            target,
+            (
+                f"versions ({stated}) and folder ({where.bucket or 'none'}) differ; it "
+                f"belongs at {target}"
+            ),
+        )
+    ]
 
 
 def _home(entry: Entry) -> str:
@@ -293,19 +361,30 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
     ]
     problems += [problem for entry in ordered for problem in _misled(entry, by_id)]
     seen: dict[str, str] = {}
-    for path in (path for entry in ordered for path in (entry.path, entry.side_path) if path is not None):
+    for path in (
+        path for entry in ordered for path in (entry.path, entry.side_path) if path is not None
+    ):
         # one name where case, or the way an accent is written, does not count (macOS, Windows)
         for end in (*(match.start() for match in re.finditer("/", path)), len(path)):
             other = seen.setdefault(unicodedata.normalize("NFC", path[:end]).casefold(), path[:end])
             if other != path[:end]:
                 what, below = ("file", "") if end == len(path) else ("folder", f"{path[:end]} ")
-                problems.append(Problem(path, f"{below}is the same {what} as {other} on systems that ignore case"))
+                problems.append(
+                    Problem(
+                        path, f"{below}is the same {what} as {other} on systems that ignore case"
+                    )
+                )
                 break
     edges = [links.Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in links.circles(edges):
-        names = [_file(by_id[entry_id][0]) for entry_id in ids if entry_id in by_id]
+        names = []
+        for entry_id in ids:
+            if entry_id in by_id:
+                names.append(_file(by_id[entry_id][0]))
         circle = " -> ".join([*names, names[0]])
-        problems.append(Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}"))
+        problems.append(
+            Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}")
+        )
     return problems
 
 
@@ -319,6 +398,8 @@ def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]
     for relation, target, _ in entry.links:
         if target not in by_id and stated_id(target) and not entry.derived and target != original:
             yield Problem(_file(entry), f"{relation} leads to {target}, and no entry has that id")
-        faults = [links.wrong_kinds(relation, entry.kind, other.kind) for other in by_id.get(target, ())]
+        faults = []
+        for other in by_id.get(target, ()):
+            faults.append(links.wrong_kinds(relation, entry.kind, other.kind))
         if faults and all(faults):
             yield Problem(_file(entry), f"{faults[0]} (it leads to {target})")

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 KEYS = ("command", "unless", "instead", "unless_said", "bad", "good", "enforce")
-SEVERAL = frozenset({"command", "bad", "good"})  # keys that may hold a list
+# keys that may hold a list
+SEVERAL = frozenset({"command", "bad", "good"})
 ANY_WORD = "…"
 
 _VALUES = frozenset({
@@ -20,7 +21,9 @@ _VALUES = frozenset({
     "--directory", "--project", "--workspace", "--filter", "--config", "--profile", "--region", "--chdir", "--package",
 })  # fmt: skip
 """Options before a subcommand that a value follows, in git, gh, npm, kubectl, make, go, cargo and their like."""
-_SEVERAL_TARGETS = frozenset({"make", "gmake", "just", "task", "rake", "gradle", "gradlew", "mvn", "mvnw", "ninja"})
+_SEVERAL_TARGETS = frozenset(
+    {"make", "gmake", "just", "task", "rake", "gradle", "gradlew", "mvn", "mvnw", "ninja"}
+)
 """Programs that take several subcommands in one call."""
 
 
@@ -46,14 +49,16 @@ class Form(NamedTuple):
         if self.program in _SEVERAL_TARGETS:
             return all(word in called for word in named)
         first = called[: len(named)]
-        return len(first) == len(named) and all(_is_called(a, b) for a, b in zip(named, first, strict=True))
+        return len(first) == len(named) and all(
+            _is_called(a, b) for a, b in zip(named, first, strict=True)
+        )
 
 
 def _is_called(named: str, called: str) -> bool:
     """Whether a word of a call is the named one, or the same path written from another folder.
 
-    >>> _is_called("docs/plans", "/home/ann/shop/docs/plans/"), _is_called("docs/plans", "old/docs/plans")
-    (True, False)
+    >>> _is_called("docs/plans", "/home/ann/shop/docs/plans/"), _is_called("docs/plans",
+    "old/docs/plans") (True, False)
     """
     if named in {called, ANY_WORD}:
         return True
@@ -65,13 +70,19 @@ def _is_called(named: str, called: str) -> bool:
 
 
 def _has(options: Sequence[str], option: str) -> bool:
-    """Whether an option is among those of a call: `--force=x` is `--force`, and `-rf` holds `-r`."""
+    """Whether an option is among those of a call.
+
+    `--force=x` is `--force`, and `-rf` holds `-r`.
+    """
     if any(other == option or other.startswith(f"{option}=") for other in options):
         return True
     letters = option[1:]
-    if option.startswith("--") or not letters.isalpha() or len(letters) > 3:  # longer ones are words: `-run`
+    if option.startswith("--") or not letters.isalpha() or len(letters) > 3:
+        # longer ones are words: `-run`
         return False
-    short = "".join(other[1:] for other in options if not other.startswith("--") and len(other) <= 4)
+    short = "".join(
+        other[1:] for other in options if not other.startswith("--") and len(other) <= 4
+    )
     return all(letter in short for letter in letters)
 
 
@@ -93,7 +104,8 @@ def _form(words: Sequence[str]) -> Form:
         elif word.startswith("-") and word.strip("-"):
             options.append(word)
             skip = word in _VALUES
-        elif word and not word.startswith("+"):  # `cargo +nightly`
+        elif word and not word.startswith("+"):
+            # `cargo +nightly`
             plain.append(word)
     return Form(program_of(words[0]), tuple(plain), tuple(options))
 
@@ -105,20 +117,27 @@ def form_of(text: str) -> Form | None:
     if not commands:
         return None
     several = any(mark in text for mark in ("&&", "|", ";", "\n"))
-    return None if several else list(_called(commands[0].words))[-1]
+    if several:
+        return None
+    return list(_called(commands[0].words))[-1]
 
 
 def calls(texts: Iterable[str], line: str) -> list[Command]:
     """The commands of a line that one of the texts names."""
     forms = [form for text in texts if (form := form_of(text))]
-    return [command for command in commands_in(line) if any(form.fits(command.words) for form in forms)]
+    calls: list[Command] = []
+    for command in commands_in(line):
+        if any(form.fits(command.words) for form in forms):
+            calls.append(command)
+    return calls
 
 
 class CommandCheck(NamedTuple):
     """A call that breaks a rule (`command`), unless the regex `unless` fits the whole line.
 
-    `instead`: what to run in its place. `unless_said`: a regex of what a person said; then it is no breach. `bad` and
-    `good` are command lines that break and keep the rule; `enforce` is as in `rule_checks.Check`.
+    `instead`: what to run in its place. `unless_said`: a regex of what a person said; then it is no
+    breach. `bad` and `good` are command lines that break and keep the rule; `enforce` is as in
+    `rule_checks.Check`.
     """
 
     command: tuple[str, ...]
@@ -135,10 +154,15 @@ class CommandCheck(NamedTuple):
 
     def breaks(self, line: str) -> bool:
         """Whether a line breaks the rule, if nobody asked for it. Raises InvalidPattern."""
-        return self.names(line) and not (self.unless and LineRegex.of(self.unless).fits(line[:LONGEST]))
+        return self.names(line) and not (
+            self.unless and LineRegex.of(self.unless).fits(line[:LONGEST])
+        )
 
     def was_asked_for(self, remarks: Iterable[str]) -> bool:
-        """Whether a person said what allows it, in small letters or capitals. Raises InvalidPattern."""
+        """Whether a person said what allows it, in small letters or capitals.
+
+        Raises InvalidPattern.
+        """
         if not self.unless_said:
             return False
         regex = LineRegex.of(f"(?i){self.unless_said}")
@@ -146,14 +170,20 @@ class CommandCheck(NamedTuple):
 
     def __str__(self) -> str:
         parts = [f"command {' or '.join(f'`{text}`' for text in self.command)}"]
-        parts += [f"unless `{self.unless}`"] if self.unless else []
-        parts += [f"unless a person said `{self.unless_said}`"] if self.unless_said else []
-        parts += [f"instead `{self.instead}`"] if self.instead else []
+        if self.unless:
+            parts += [f"unless `{self.unless}`"]
+        if self.unless_said:
+            parts += [f"unless a person said `{self.unless_said}`"]
+        if self.instead:
+            parts += [f"instead `{self.instead}`"]
         return " ".join(parts) + (f" ({self.enforce})" if self.enforce else "")
 
 
 def unproven(check: CommandCheck) -> Iterator[str]:
-    """What speaks against a check: it names no command, a regex is none, or it does not tell `bad` from `good`."""
+    """What speaks against a check.
+
+    It names no command, a regex is none, or it does not tell `bad` from `good`.
+    """
     for text in check.command:
         if form_of(text) is None:
             yield f"check.command {text!r} is not one command, such as `git push --force`"

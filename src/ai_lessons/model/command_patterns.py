@@ -1,8 +1,11 @@
-"""Commands that fail more often than not, and what works in their place: learned from many sessions. Pure.
+"""Commands that fail more often than not, and what works in their place.
 
-A `Form` is the stable part of a command: its program, the program with its next words, or the name of the folder that
-the command stands in. `learn` counts how often each form was called and failed, and by what *difference* the next
-command that worked was another: another program, without the `cd`, other options, a step before.
+Learned from many sessions. Pure.
+
+A `Form` is the stable part of a command: its program, the program with its next words, or the name
+of the folder that the command stands in. `learn` counts how often each form was called and failed,
+and by what *difference* the next command that worked was another: another program, without the
+`cd`, other options, a step before.
 """
 
 from __future__ import annotations
@@ -24,20 +27,25 @@ if TYPE_CHECKING:
 
     Words = Sequence[str]
 
-BAR = 0.5  # Share of the calls of a form that fail, above which the hint comes before it: it fails more often than not
-LEAST_SESSIONS = 2  # Sessions in which a form failed before it is a pattern: one session may have its own fault
-PRIOR = 0.5  # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
+# Share of the calls of a form that fail, above which the hint comes before it: it fails more often
+# than not
+BAR = 0.5
+# Sessions in which a form failed before it is a pattern: one session may have its own fault
+LEAST_SESSIONS = 2
+# Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
+PRIOR = 0.5
 
-_LONGEST, _WORDS = 40, 3  # Characters of a word, and words, of a form
-_ONCE = frozenset(("words", "prefix", "after"))  # Differences that count when one session had them
+# Characters of a word, and words, of a form
+_LONGEST, _WORDS = 40, 3
+# Differences that count when one session had them
+_ONCE = frozenset(("words", "prefix", "after"))
 
-MOST_SEEN = 10**9  # No count is larger
+# No count is larger
+MOST_SEEN = 10**9
 
 _SHELL = r"(?:sudo\s+|env\s+){0,4}(?:(?:ba|z|da|k|c)?sh|fish|pwsh|powershell|iex|invoke-expression|source|eval)\b"
 _FETCHER = r"(?:curl|wget|fetch|aria2c|httpie|https?|iwr|irm|invoke-webrequest|invoke-restmethod|gh\s+api)\s"
-_INSTALLER = (
-    r"(?:pip[\d.]*|uv|uvx|pipx|npm|npx|pnpm|yarn|bunx?|cargo|gem|brew|conda|deno|go|apt(?:-get)?|dnf|yum|helm)\s"
-)
+_INSTALLER = r"(?:pip[\d.]*|uv|uvx|pipx|npm|npx|pnpm|yarn|bunx?|cargo|gem|brew|conda|deno|go|apt(?:-get)?|dnf|yum|helm)\s"
 FETCHES = expression(
     rf"(?xi) (?<![\w-]) (?: \|\s*{_SHELL}"
     r" | \|\s*(?:sudo\s+)?(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?=[`;&|)]|$|\s-\s)"
@@ -66,7 +74,10 @@ DESTROYS = expression(
     r" | (?:npm|cargo|gem)\s+(?:unpublish|yank) | remove-item\b | rd\s+/s | del\s+/ | format\s+[a-z]: | :\(\)\s*\{"
     r" | >\s*/dev/(?:sd|nvme|disk) | mv\s[^\n]{1,80}\s/dev/null | -rf? (?=[\s`]|$) | -f (?=[\s`]|$) )"
 )
-"""Commands that destroy or skip a check: shown to people as part of the record, never drafted or hinted."""
+"""Commands that destroy or skip a check.
+
+Shown to people as part of the record, never drafted or hinted.
+"""
 
 _NEGATED = expression(
     r"(?i)(?<![\w-])(?:never|not?|don.?t|avoid|without|instead\s+of)\s+(?:\w+\s+){0,2}?(?:`[^`\n]*`|[^`\n]*$)"
@@ -88,13 +99,19 @@ Called = tuple[tuple[str, ...], str]
 
 
 class Form(NamedTuple):
-    """The stable part of a command: its first words; with `inside` only where the folder of that name is stood in."""
+    """The stable part of a command: its first words.
+
+    With `inside` only where the folder of that name is stood in.
+    """
 
     words: tuple[str, ...]
     inside: str = ""
 
     def fits(self, words: Words, folder: str) -> bool:
-        """Whether a simple command, called in the folder of this name, is of this form; `…` stands for any word."""
+        """Whether a simple command, called in the folder of this name, is of this form.
+
+        `…` stands for any word.
+        """
         if self.inside:
             return folder == self.inside and self == inside(words, folder)
         called = (base_name(words[0]), *words[1:])
@@ -103,12 +120,21 @@ class Form(NamedTuple):
     def _with_options_elsewhere(self, called: Words) -> bool:
         """Whether a form such as `gh pr create --draft` fits `gh pr create --title x --draft`.
 
-        Behind a program and its subcommand options stand in any order; `python -m pip` is one with its `-m`.
+        Behind a program and its subcommand options stand in any order; `python -m pip` is one with
+        its `-m`.
         """
-        options = [word for word in self.words if word.startswith("-")]
-        plain = [word for word in self.words if not word.startswith("-")]
+        options = []
+        for word in self.words:
+            if word.startswith("-"):
+                options.append(word)
+        plain = []
+        for word in self.words:
+            if not word.startswith("-"):
+                plain.append(word)
         subcommand = len(self.words) > 2 and not self.words[1].startswith("-")
-        return bool(options) and subcommand and _begins(plain, called) and set(options) <= set(called)
+        return (
+            bool(options) and subcommand and _begins(plain, called) and set(options) <= set(called)
+        )
 
     def __str__(self) -> str:
         return " ".join(self.words)
@@ -121,7 +147,10 @@ def _begins(form: Words, called: Words) -> bool:
 
 
 class Seen(NamedTuple):
-    """What a form rests on: how often it was called and failed, and in how many sessions it failed."""
+    """What a form rests on.
+
+    How often it was called and failed, and in how many sessions it failed.
+    """
 
     calls: int = 0
     failures: int = 0
@@ -136,9 +165,15 @@ class Seen(NamedTuple):
         return mean - 1.64 * sqrt(mean * (1 - mean) / (all_ + 1))
 
     def chance(self, failed: int = 0, passed: int = 0) -> float:
-        """The mean of Beta(1/2, 1/2) after this and what happened since: that the next call fails, 0 to 1."""
+        """The mean of Beta(1/2, 1/2) after this and what happened since.
+
+        That the next call fails, 0 to 1.
+        """
         # What was seen before a lesson was kept counts as at most so many calls: machines change
-        weight = min(1.0, 12.0 / self.calls) if self.calls else 0.0
+        if self.calls:
+            weight = min(1.0, 12.0 / self.calls)
+        else:
+            weight = 0.0
         bad = PRIOR + weight * self.failures + failed
         return bad / (2 * PRIOR + weight * self.calls + failed + passed)
 
@@ -148,13 +183,21 @@ def seen_of(fields: Mapping[str, Any]) -> Seen | None:
     stated = fields.get("seen")
     if not isinstance(stated, dict):
         return None
-    counts = [count for name in Seen._fields if type(count := stated.get(name)) is int and 0 <= count < MOST_SEEN]
-    return Seen(*counts) if len(counts) == len(Seen._fields) else None
+    counts = [
+        count
+        for name in Seen._fields
+        if type(count := stated.get(name)) is int and 0 <= count < MOST_SEEN
+    ]
+    if len(counts) == len(Seen._fields):
+        return Seen(*counts)
+    return None
 
 
 def seen_in(counts: Sequence[int] | None) -> Seen | None:
     """The counts that an `EntrySummary` has."""
-    return Seen._make(counts) if counts else None
+    if counts:
+        return Seen._make(counts)
+    return None
 
 
 class Difference(NamedTuple):
@@ -178,7 +221,9 @@ class Difference(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """One simple command that ended: `output` has the telling lines of a failure, `ways` what worked in its place.
+    """One simple command that ended.
+
+    `output` has the telling lines of a failure, `ways` what worked in its place.
 
     `edits`: the files that were edited between a failure and the next command.
     """
@@ -202,11 +247,13 @@ class Happened(NamedTuple):
 
 
 class CommandPattern(NamedTuple):
-    """Forms that fail, what to do in their place, and what that rests on: one form, or several inside of one folder.
+    """Forms that fail, what to do in their place, and what that rests on.
 
-    `before`: it fails more often than not, and may be told before it is run. `messages` are lines that failures of it
-    said, the commonest first; `worked` in how many of its failures that was the way out. `examples` are failures of it,
-    newest first.
+    One form, or several inside of one folder.
+
+    `before`: it fails more often than not, and may be told before it is run. `messages` are lines
+    that failures of it said, the commonest first; `worked` in how many of its failures that was the
+    way out. `examples` are failures of it, newest first.
     """
 
     forms: tuple[Form, ...]
@@ -233,13 +280,19 @@ def forms(words: Words) -> Iterator[Form]:
 
 
 def inside(words: Words, folder: str) -> Form | None:
-    """The form of a command that names the folder which it is called in, up to that name; None where it does not.
+    """The form of a command that names the folder which it is called in, up to that name.
+
+    None where it does not.
 
     >>> inside(["ls", "-l", "./app/src"], "app")
     Form(words=('ls', '-l', 'app'), inside='app')
     """
-    position = next((n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0)
-    return Form((base_name(words[0]), *words[1:position], folder), folder) if position else None
+    position = next(
+        (n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0
+    )
+    if position:
+        return Form((base_name(words[0]), *words[1:position], folder), folder)
+    return None
 
 
 def _first(path: str) -> str:
@@ -247,28 +300,39 @@ def _first(path: str) -> str:
 
 
 def named_forms(when: str) -> tuple[Form, ...]:
-    """The forms that the WHEN of a lesson names in backticks; after `inside` stands the folder that they are called in.
+    """The forms that the WHEN of a lesson names in backticks.
+
+    After `inside` stands the folder that they are called in.
 
     >>> named_forms("running `git push` or `hg push`")
     (Form(words=('git', 'push'), inside=''), Form(words=('hg', 'push'), inside=''))
     """
     where = _INSIDE.search(when)
-    folder = where[1].rstrip("/") if where else ""
+    if where:
+        folder = where[1].rstrip("/")
+    else:
+        folder = ""
     spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
-    return tuple(Form((base_name(commands[0][0]), *commands[0][1:]), folder) for commands in spans if commands)
+    forms = []
+    for commands in spans:
+        if commands:
+            forms.append(Form((base_name(commands[0][0]), *commands[0][1:]), folder))
+    return tuple(forms)
 
 
 def forms_of(pattern: str) -> tuple[Form, ...]:
     """The forms that the WHEN of a whole pattern names."""
     match = _PATTERN.match(pattern)
-    return named_forms(match[1]) if match else ()
+    if match:
+        return named_forms(match[1])
+    return ()
 
 
 def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     """The commands that an entry names in `about`, WHEN, DO NOT or its title.
 
-    A program alone counts in `about`, in the WHEN of what rests on calls of it or of what a person stated, and where
-    the title refuses it: `ONLY use uv, NEVER pip`.
+    A program alone counts in `about`, in the WHEN of what rests on calls of it or of what a person
+    stated, and where the title refuses it: `ONLY use uv, NEVER pip`.
     """
     pattern = summary.pattern
     texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
@@ -288,12 +352,18 @@ def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
 
 
 def called(line: str, cwd: str) -> list[Called]:
-    """The simple commands of a line, each with the name of the folder that it is called in; empty behind `cd ..`."""
+    """The simple commands of a line, each with the name of the folder that it is called in.
+
+    Empty behind `cd ..`.
+    """
     folder, commands = folder_name(cwd), list[Called]()
     for words in simple_commands(line):
         commands.append((tuple(words), folder))
         if words[0] == "cd":
-            folder = folder_name(words[1]).strip(".") if len(words) > 1 else ""
+            if len(words) > 1:
+                folder = folder_name(words[1]).strip(".")
+            else:
+                folder = ""
     return commands
 
 
@@ -301,24 +371,40 @@ def called(line: str, cwd: str) -> list[Called]:
 
 
 def blamed_call(error: str, cwd: str) -> list[Called]:
-    """The command of a failure (`$ command`, then its output) that is to blame; nothing where no command is named."""
+    """The command of a failure (`$ command`, then its output) that is to blame.
+
+    Nothing where no command is named.
+    """
     command, output = transcripts.parted(error)
     calls = called(command, cwd)
-    return [calls[blamed([words for words, _ in calls], output)]] if calls else []
+    if calls:
+        return [calls[blamed([words for words, _ in calls], output)]]
+    return []
 
 
-def happened(steps: Sequence[Step], session: str, project: str, host: str, file: str) -> Iterator[Happened]:
-    """Every simple command of a session, with how it ended; of a line that failed, the one that is to blame."""
+def happened(
+    steps: Sequence[Step], session: str, project: str, host: str, file: str
+) -> Iterator[Happened]:
+    """Every simple command of a session, with how it ended.
+
+    Of a line that failed, the one that is to blame.
+    """
     for at, step in enumerate(steps):
         if step.sort != "command" or step.failed is None:
             continue
         commands = called(step.text, step.cwd)
-        guilty = blamed([words for words, _ in commands], step.output) if step.failed else None
+        guilty = None
+        if step.failed:
+            guilty = blamed([words for words, _ in commands], step.output)
         for n, (words, folder) in enumerate(commands):
             failed = n == guilty
             if guilty is not None and n > guilty:
-                break  # what stands behind it did not run, or it is not known how it ended
-            done = next(_worked(steps[at + 1 :], words, folder, step), (None, "")) if failed else (None, "")
+                # what stands behind it did not run, or it is not known how it ended
+                break
+            if failed:
+                done = next(_worked(steps[at + 1 :], words, folder, step), (None, ""))
+            else:
+                done = (None, "")
             yield Happened(
                 words, folder, failed, step.output if failed else "",
                 (done[0],) if done[0] else (), done[1], session, project, f"{file}:{step.line}", step.at, host,
@@ -330,7 +416,11 @@ def _edited(later: Iterable[Step]) -> Iterator[str]:
     """The files that are edited before the next command, as paths of the machine where their folder is known."""
     for step in takewhile(lambda step: step.sort != "command", later):
         if step.sort == "edit" and step.text:
-            yield step.text if step.text.startswith("/") or not step.cwd else f"{step.cwd}/{step.text}"
+            yield (
+                step.text
+                if step.text.startswith("/") or not step.cwd
+                else f"{step.cwd}/{step.text}"
+            )
 
 
 def folder_name(cwd: str) -> str:
@@ -339,16 +429,25 @@ def folder_name(cwd: str) -> str:
 
 
 def blamed(commands: Sequence[Words], output: str) -> int:
-    """Which command of a line that failed is to blame: the one that the output names, else the last one in earnest."""
-    names = [re.escape(base_name(words[0])) for words in commands]
+    """Which command of a line that failed is to blame.
+
+    The one that the output names, else the last one in earnest.
+    """
+    names = []
+    for words in commands:
+        names.append(re.escape(base_name(words[0])))
     for n, name in enumerate(names):
         if re.search(rf"(?m)^(?:[^\s:]*: )?(?:[^\s:]*/)?(?:\(eval\):)?{name}:|: {name}: ", output):
             return n
-    earnest = [n for n, words in enumerate(commands) if base_name(words[0]) not in ANSWERS_BY_FAILING]
+    earnest = [
+        n for n, words in enumerate(commands) if base_name(words[0]) not in ANSWERS_BY_FAILING
+    ]
     return (earnest or [len(commands) - 1])[-1]
 
 
-def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> Iterator[tuple[Difference, str]]:
+def _worked(
+    later: Sequence[Step], words: Words, folder: str, failed: Step
+) -> Iterator[tuple[Difference, str]]:
     """By what the commands after a failure that worked in its place were another, and those commands."""
     edited, before = False, ""
     commands = 0
@@ -357,7 +456,8 @@ def _worked(later: Sequence[Step], words: Words, folder: str, failed: Step) -> I
         if step.sort != "command":
             continue
         commands += 1
-        if commands > 6:  # what works in place of a failure follows soon; later commands do something else
+        if commands > 6:
+            # what works in place of a failure follows soon; later commands do something else
             return
         if step.failed is False:
             difference = _difference(words, folder, failed, step, before, edited=edited)
@@ -376,7 +476,9 @@ def _difference(
         programs = {base_name(command[0]) for command in simple_commands(failed.text)} - {"cd"}
         stays = worked.cwd == failed.cwd and not any(command[0] == "cd" for command in good)
         if stays and programs & {base_name(command[0]) for command in good}:
-            return Difference("inside", folder) if short else Difference("without", f"cd {words[1]}")
+            if short:
+                return Difference("inside", folder)
+            return Difference("without", f"cd {words[1]}")
         return None
     for command in good:
         other = base_name(command[0])
@@ -384,9 +486,20 @@ def _difference(
             return Difference("inside", folder)
         if other != name and _replaces_program(words, command):
             return Difference("program", name, other)
-        if other not in ANSWERS_BY_FAILING and name in command[1:4] and _similar(words, command[command.index(name) :]):
-            return Difference("prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]])))
-        if other == name and name not in ANSWERS_BY_FAILING and command != list(words) and _options(words, command):
+        if (
+            other not in ANSWERS_BY_FAILING
+            and name in command[1:4]
+            and _similar(words, command[command.index(name) :])
+        ):
+            return Difference(
+                "prefix", name, " ".join(map(_general, [other, *command[1 : command.index(name)]]))
+            )
+        if (
+            other == name
+            and name not in ANSWERS_BY_FAILING
+            and command != list(words)
+            and _options(words, command)
+        ):
             return Difference("words", name, " ".join([name, *map(_general, command[1:])]))
         if command == list(words) and before and not edited and (step := _step(before)):
             return Difference("after", name, step)
@@ -398,9 +511,14 @@ def _without(words: Words, folder: str) -> list[str]:
     if not inside(words, folder):
         return []
     short = (
-        word.removeprefix("./").removeprefix(folder).lstrip("/") if _first(word) == folder else word for word in words
+        word.removeprefix("./").removeprefix(folder).lstrip("/") if _first(word) == folder else word
+        for word in words
     )
-    return [word for word in short if word]
+    results: list[str] = []
+    for word in short:
+        if word:
+            results.append(word)
+    return results
 
 
 def _similar(left: Words, right: Words) -> bool:
@@ -419,10 +537,17 @@ def _replaces_program(words: Words, other: Words) -> bool:
 def _options(words: Words, other: Words) -> bool:
     """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
     changed = set(words) ^ set(other)
-    plain, other_plain = ({word for word in line[1:] if not word.startswith("-")} for line in (words, other))
+    plain, other_plain = (
+        {word for word in line[1:] if not word.startswith("-")} for line in (words, other)
+    )
     if not (plain <= other_plain or other_plain <= plain):
-        return False  # another subcommand is another command
-    return len(changed) <= 4 and all(_PLAIN.fullmatch(word) for word in changed) and _similar(words, other)
+        # another subcommand is another command
+        return False
+    return (
+        len(changed) <= 4
+        and all(_PLAIN.fullmatch(word) for word in changed)
+        and _similar(words, other)
+    )
 
 
 def _step(line: str) -> str:
@@ -436,8 +561,13 @@ def _step(line: str) -> str:
 
 
 def _general(word: str) -> str:
-    """A word of a command as a lesson may say it: options and subcommands as they are, the rest as `…`."""
-    return word if _PLAIN.fullmatch(word) and not _PATHS.search(word) else "…"
+    """A word of a command as a lesson may say it.
+
+    Options and subcommands as they are, the rest as `…`.
+    """
+    if _PLAIN.fullmatch(word) and not _PATHS.search(word):
+        return word
+    return "…"
 
 
 def is_general(text: str) -> bool:
@@ -452,7 +582,10 @@ def is_general(text: str) -> bool:
 def destroys(title: str, pattern: str, why: str = "") -> bool:
     """Whether what an entry says to do can destroy, skips a check, or fetches a program and runs it."""
     does = _DOES.search(pattern)
-    says = does[1] if does else ""
+    if does:
+        says = does[1]
+    else:
+        says = ""
     says += "\n" + _NEGATED.sub("", title)
     return bool(DESTROYS.search(says) or FETCHES.search(f"{title}\n{pattern}\n{why}"))
 
@@ -465,7 +598,9 @@ def _seen(calls: int, failed: Sequence[Happened]) -> Seen:
 
 
 def learn(every: Sequence[Happened]) -> list[CommandPattern]:
-    """The patterns of calls in order of time: those to show before a command, then those for a failure.
+    """The patterns of calls in order of time.
+
+    Those to show before a command, then those for a failure.
 
     A general form comes before the specific ones, which count only what it does not explain.
     """
@@ -474,7 +609,11 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
         calls: Counter[Form] = Counter()
         failed: dict[Form, list[Happened]] = defaultdict(list)
         for call in left:
-            named = [inside(call.words, call.folder)] if not level else list(forms(call.words))[level - 1 : level]
+            named = (
+                [inside(call.words, call.folder)]
+                if not level
+                else list(forms(call.words))[level - 1 : level]
+            )
             for form in named:
                 if form and (form.words[0] == "cd" or form.words[0] not in ANSWERS_BY_FAILING):
                     calls[form] += 1
@@ -483,11 +622,14 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
         for form in calls:
             seen = _seen(calls[form], failed[form])
             if seen.sessions >= LEAST_SESSIONS and seen.least > BAR:
-                together[form.inside or form].append(form)  # forms inside of the same folder are one pattern
+                # forms inside of the same folder are one pattern
+                together[form.inside or form].append(form)
         explained: dict[str, list[Form]] = defaultdict(list)
         for several in map(tuple, together.values()):
             failures_of = [call for form in several for call in failed[form]]
-            pattern = _pattern(several, sum(calls[form] for form in several), failures_of, before=True)
+            pattern = _pattern(
+                several, sum(calls[form] for form in several), failures_of, before=True
+            )
             if pattern and pattern.does and (level or pattern.does.how == "inside"):
                 patterns.append(pattern)
                 for form in pattern.forms:
@@ -521,11 +663,15 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
             group.append(call)
     for attempt, kinds in groups.items():
         for _, group in kinds:
-            if pattern := _pattern((Form(tuple(attempt.split())),), calls[attempt], group, before=False):
+            if pattern := _pattern(
+                (Form(tuple(attempt.split())),), calls[attempt], group, before=False
+            ):
                 yield pattern
 
 
-def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *, before: bool) -> CommandPattern | None:
+def _pattern(
+    named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *, before: bool
+) -> CommandPattern | None:
     """The common way out of the failures of these forms; None if no lesson could state it."""
     ways: dict[Difference, set[str]] = defaultdict(set)
     counts: Counter[Difference] = Counter()
@@ -537,17 +683,26 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
     seen = _seen(calls, failed)
     several = seen.sessions >= LEAST_SESSIONS
     if best and not before and 2 * len(ways[best]) <= seen.sessions:
-        best = None  # in a minority of the sessions
+        # in a minority of the sessions
+        best = None
     # a draft names a way out only if half of the failures with any had this one
     if best and (worked < 0.5 * sum(counts.values()) or not is_general(best.does)):
         best = None
-    if best and len(ways[best]) < LEAST_SESSIONS:  # seen once, only a difference of words says what it was about
-        best = best if not several and best.how in _ONCE and all(map(is_general, map(str, named))) else None
+    if best and len(ways[best]) < LEAST_SESSIONS:
+        # seen once, only a difference of words says what it was about
+        best = (
+            best
+            if not several and best.how in _ONCE and all(map(is_general, map(str, named)))
+            else None
+        )
     if best is None and not several:
         return None
     # the line of a failure that says what went wrong, without what it is about
-    messages = (transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed)
-    lines = Counter(" ".join(words)[:120] for words in messages)  # a draft shows the message in one line
+    messages = (
+        transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed
+    )
+    # a draft shows the message in one line
+    lines = Counter(" ".join(words)[:120] for words in messages)
     done = Counter(call.done for call in failed if call.done)
     return CommandPattern(
         named, best, before, seen, worked if best else 0,
@@ -558,37 +713,63 @@ def _pattern(named: tuple[Form, ...], calls: int, failed: Sequence[Happened], *,
 
 
 def is_wall(pattern: CommandPattern, every: Iterable[Happened]) -> bool:
-    """Whether nobody gets past a failure: the command worked in under half of its sessions, and not since."""
+    """Whether nobody gets past a failure.
+
+    The command worked in under half of its sessions, and not since.
+    """
     last, failed = pattern.examples[0], {call.session for call in pattern.examples}
-    passed = [x for x in every if not x.failed and x.project == last.project and x.fits(pattern.forms)]
-    solved = {call.session for call in passed if call.session in failed}
+    passed = []
+    for x in every:
+        if not x.failed and x.project == last.project and x.fits(pattern.forms):
+            passed.append(x)
+    solved = set()
+    for call in passed:
+        if call.session in failed:
+            solved.add(call.session)
     lasts = not any(call.at > last.at for call in passed)
     # after three sessions that did not solve it, the agent is told not to try the same again
     return not pattern.does and len(failed) >= 3 and 2 * len(solved) < len(failed) and lasts
 
 
 def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
-    """Title, WHEN, DO and BECAUSE of a pattern; DO is empty where only a person can say what helps."""
+    """Title, WHEN, DO and BECAUSE of a pattern.
+
+    DO is empty where only a person can say what helps.
+    """
     seen, does = pattern.seen, pattern.does.does if pattern.does else ""
     if pattern.does and pattern.does.how == "inside":
-        leads = [form for form in pattern.forms if form.words[0] == "cd"] or [Form(pattern.forms[0].words[1:])]
+        leads = [form for form in pattern.forms if form.words[0] == "cd"] or [
+            Form(pattern.forms[0].words[1:])
+        ]
         does = pattern.does._replace(old=str(leads[0])).does
-    message = pattern.messages[0] if pattern.messages else "it fails"
+    if pattern.messages:
+        message = pattern.messages[0]
+    else:
+        message = "it fails"
+    # the first four tell which commands are meant
     first, named = (
         pattern.forms[0],
         _listed([f"`{form}`" for form in pattern.forms[:4]]),
-    )  # the first four tell which commands are meant
-    when = f"running {named}" if pattern.before else f"{named} fails: {message}"
-    title = f"`{first}` fails here: {does}" if pattern.before else f"`{first}`: {message}"
+    )
+    if pattern.before:
+        when = f"running {named}"
+    else:
+        when = f"{named} fails: {message}"
+    if pattern.before:
+        title = f"`{first}` fails here: {does}"
+    else:
+        title = f"`{first}`: {message}"
     if first.inside:
         when, title = f"inside `{first.inside}`, {when}", f"`{first}` fails inside `{first.inside}`"
     counted = f"failed {seen.failures} of {seen.calls} times, in {count(seen.sessions, 'session')}"
-    worked = f"; this worked in {pattern.worked}" if pattern.worked else ""
-    why = (
-        f"{message} ({counted}{worked})"
-        if pattern.before
-        else f"it failed in {count(seen.sessions, 'session')}{worked}"
-    )
+    if pattern.worked:
+        worked = f"; this worked in {pattern.worked}"
+    else:
+        worked = ""
+    if pattern.before:
+        why = f"{message} ({counted}{worked})"
+    else:
+        why = f"it failed in {count(seen.sessions, 'session')}{worked}"
     return title, when, does, why
 
 

@@ -1,4 +1,7 @@
-"""The repository's settings, `.ai-lessons/config.yaml`, and enterprise policies. A pulled file: all is checked."""
+"""The repository's settings, `.ai-lessons/config.yaml`, and enterprise policies.
+
+A pulled file: all is checked.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,13 @@ from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.texts import BOM
 
 Files = Mapping[str, bytes]
-Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
+# new contents by path; None takes a file away
+Changes = Mapping[str, bytes | None]
 
-GROUP: Final = "governance"  # The group of the settings that state policies
-# The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of the text meant
+# The group of the settings that state policies
+GROUP: Final = "governance"
+# The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of
+# the text meant
 RELEASED: Final = "release_to"
 
 OUTBOUND: Final = "outbound_policy"
@@ -28,7 +34,10 @@ PERSONAL: Final = "personal_learning_during_enterprise"
 
 
 class PolicyVerdict(StrEnum):
-    """What may be done, the most generous first; `generic`: it goes without what ties it down, or once released."""
+    """What may be done, the most generous first.
+
+    `generic`: it goes without what ties it down, or once released.
+    """
 
     AS_IS = "as_is"
     GENERIC = "generic"
@@ -37,7 +46,9 @@ class PolicyVerdict(StrEnum):
 
 
 class Policy(NamedTuple):
-    """Asked of an entry that goes from a tier to a tier whose names begin so. `values`: the strictest first.
+    """Asked of an entry that goes from a tier to a tier whose names begin so.
+
+    `values`: the strictest first.
 
     A value has three verdicts: on plain words, on words that belong to one place, on code.
     """
@@ -60,17 +71,27 @@ POLICIES: Final[Mapping[str, Policy]] = {
             "allow_all": _OPEN,
         },
     ),
-    FROM_CONTEXT: Policy(PROJECT, "", {"block_all": _CLOSED, "require_approval": _ASK, "allow": _OPEN}),
-    PERSONAL: Policy("", USER, {"block": _CLOSED, "allow_non_code": (_AS_IS, _AS_IS, _GENERIC), "allow": _OPEN}),
+    FROM_CONTEXT: Policy(
+        PROJECT, "", {"block_all": _CLOSED, "require_approval": _ASK, "allow": _OPEN}
+    ),
+    PERSONAL: Policy(
+        "", USER, {"block": _CLOSED, "allow_non_code": (_AS_IS, _AS_IS, _GENERIC), "allow": _OPEN}
+    ),
 }
-"""`outbound_policy` is that of the enterprise that the entry leaves; the others are that of the project worked in."""
+"""`outbound_policy` is that of the enterprise that the entry leaves.
+
+The others are that of the project worked in.
+"""
 
 VALUES: Final = {name: tuple(policy.values) for name, policy in POLICIES.items()}
 """What each policy may be, strictest first; the second is the default."""
 
 
 class Policies(NamedTuple):
-    """The three policies of one enterprise. The defaults are the safe ones, for an enterprise that states none."""
+    """The three policies of one enterprise.
+
+    The defaults are the safe ones, for an enterprise that states none.
+    """
 
     outbound_policy: str = VALUES[OUTBOUND][1]
     promotion_from_enterprise_context: str = VALUES[FROM_CONTEXT][1]
@@ -86,29 +107,45 @@ class PolicyValue(NamedTuple):
     place: str = ""
 
     def __str__(self) -> str:
-        default = "the default" if self.value == VALUES[self.policy][1] else ""
+        if self.value == VALUES[self.policy][1]:
+            default = "the default"
+        else:
+            default = ""
         return f"{GROUP}.{self.policy} is {self.value} ({', '.join(filter(None, (self.note or default, self.place)))})"
 
 
 def defaults(note: str) -> tuple[PolicyValue, ...]:
     """Every policy at its default, and why."""
-    return tuple(PolicyValue(policy, values[1], note) for policy, values in VALUES.items())
+    defaults = []
+    for policy, values in VALUES.items():
+        defaults.append(PolicyValue(policy, values[1], note))
+    return tuple(defaults)
 
 
 def strictest(note: str) -> tuple[PolicyValue, ...]:
     """Every policy at its strictest value, and why."""
-    return tuple(PolicyValue(policy, values[0], note) for policy, values in VALUES.items())
+    results = []
+    for policy, values in VALUES.items():
+        results.append(PolicyValue(policy, values[0], note))
+    return tuple(results)
 
 
 def read(fields: Mapping[str, Any]) -> tuple[PolicyValue, ...]:
     """The policies in the fields of a settings file.
 
-    What is not stated is the default; what means nothing is the strictest: a slip of the pen must open nothing.
+    What is not stated is the default; what means nothing is the strictest: a slip of the pen must
+    open nothing.
     """
-    group = {} if fields.get(GROUP) is None else fields[GROUP]
+    if fields.get(GROUP) is None:
+        group = {}
+    else:
+        group = fields[GROUP]
     if not isinstance(group, dict):
         return strictest(f"{GROUP} is no group of settings, so the strictest policies hold")
-    return tuple(_read(policy, values, group.get(policy)) for policy, values in VALUES.items())
+    results = []
+    for policy, values in VALUES.items():
+        results.append(_read(policy, values, group.get(policy)))
+    return tuple(results)
 
 
 def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
@@ -120,20 +157,33 @@ def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
 
 def stricter(ours: Sequence[PolicyValue], theirs: Sequence[PolicyValue]) -> tuple[PolicyValue, ...]:
     """The stricter value of each policy; where both are the same, theirs."""
-    return tuple(min(pair, key=lambda x: VALUES[x.policy].index(x.value)) for pair in zip(theirs, ours, strict=True))
+    return tuple(
+        min(pair, key=lambda x: VALUES[x.policy].index(x.value))
+        for pair in zip(theirs, ours, strict=True)
+    )
 
 
 def questions(source: str, target: str, here: str) -> list[tuple[str, str]]:
-    """The enterprise and the policy that are asked when an entry goes from tier to tier; none in what goes into one.
+    """The enterprise and the policy that are asked when an entry goes from tier to tier.
 
-    `source` is empty for what is written to the target. `here` is the tier of the enterprise whose project is worked
-    in, or empty; between the two nothing is asked.
+    None in what goes into one.
+
+    `source` is empty for what is written to the target. `here` is the tier of the enterprise whose
+    project is worked in, or empty; between the two nothing is asked.
     """
     if source == target or (here and {source, target} <= {here, PROJECT}):
         return []
-    applying = (n for n, way in POLICIES.items() if source.startswith(way.source) and target.startswith(way.target))
+    applying = (
+        n
+        for n, way in POLICIES.items()
+        if source.startswith(way.source) and target.startswith(way.target)
+    )
     asked = ((source if name == OUTBOUND else here, name) for name in applying)
-    return [(enterprise, name) for enterprise, name in asked if enterprise]
+    questions: list[tuple[str, str]] = []
+    for enterprise, name in asked:
+        if enterprise:
+            questions.append((enterprise, name))
+    return questions
 
 
 def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
@@ -144,7 +194,8 @@ def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
     return POLICIES[policy].values[value][2 if code else int(tied)]
 
 
-FORMAT = 1  # of the files, which this program reads and writes
+# of the files, which this program reads and writes
+FORMAT = 1
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
@@ -159,9 +210,13 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryConfig:
-    """The settings in force. `autocommit` None: not inside a bigger repository; `events_shared` None: if we commit."""
+    """The settings in force.
 
-    format: int = 1  # of a repository that states none
+    `autocommit` None: not inside a bigger repository; `events_shared` None: if we commit.
+    """
+
+    # of a repository that states none
+    format: int = 1
     autocommit: bool | None = None
     approval_branch: str = "main"
     approval_require: str = "merge"
@@ -190,7 +245,12 @@ class Key(NamedTuple):
 
 def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
     """A setting that has one of these words, each with the value that it means."""
-    names = [str(word).lower() if isinstance(word, bool) else word for word in words]
+    names = []
+    for word in words:
+        if isinstance(word, bool):
+            names.append(str(word).lower())
+        else:
+            names.append(word)
 
     def read(value: Any) -> Any:
         if not isinstance(value, str | bool) or value not in words:
@@ -221,10 +281,13 @@ def _text(attribute: str, pattern: str, what: str) -> Key:
 
 def _aliases(value: Any) -> dict[str, str]:
     """Each alias with the tag that it leads to in the end."""
-    if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
+    if not isinstance(value, dict) or not all(
+        isinstance(x, str) and x.strip() for x in value.values()
+    ):
         raise Nonsense("lines of `alias: tag`")
     ends: dict[str, str] = dict(value)
-    for _ in range(len(value).bit_length()):  # each time as far again
+    for _ in range(len(value).bit_length()):
+        # each time as far again
         ends = {alias: ends.get(end, end) for alias, end in ends.items()}
     if any(end in value for end in ends.values()):
         raise Nonsense("aliases that do not lead round in a circle")
@@ -237,9 +300,19 @@ _MOST_FORGES = 20
 
 def _addresses(value: Any) -> tuple[str, ...]:
     """Addresses of e-mail, in small letters: one, several with commas between them, or a list."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if isinstance(parts, list) and all(isinstance(part, str) for part in parts) and len(parts) <= _MOST_FORGES:
-        addresses = [part.strip().casefold() for part in parts if part.strip()]
+    if isinstance(value, str):
+        parts = value.split(",")
+    else:
+        parts = value
+    if (
+        isinstance(parts, list)
+        and all(isinstance(part, str) for part in parts)
+        and len(parts) <= _MOST_FORGES
+    ):
+        addresses = []
+        for part in parts:
+            if part.strip():
+                addresses.append(part.strip().casefold())
         if all(map(_EMAIL.fullmatch, addresses)):
             return tuple(sorted({*addresses}))
     raise Nonsense("the addresses of forges, as they stand in the commits that these make")
@@ -252,27 +325,41 @@ _TOKENS = 100_000, "of tokens from 1"
 _FLAG: Mapping[str | bool, bool] = {True: True, False: False}
 _TYPED = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
+# Every setting by its dotted name, in the order of the file; docs/reference describes them
 KEYS: Mapping[str, Key] = {
     "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
     "git.autocommit": _words("autocommit", {"auto": None, True: True, False: False}),
     "git.events": _words("events_shared", {"auto": None, "local": False, "shared": True}),
     "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
-    "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
+    "approval.require": _words(
+        "approval_require", {word: word for word in ("merge", "forge", "signed")}
+    ),
     "approval.distinct": _words("approval_distinct", _FLAG),
     "approval.forges": Key("approval_forges", _addresses, list),
-    **{f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values}) for policy, values in VALUES.items()},
+    **{
+        f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values})
+        for policy, values in VALUES.items()
+    },
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
-    **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},
-    "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
+    **{
+        f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS)
+        for size in ("target", "limit", "minimum")
+    },
+    "search.index": _text(
+        "index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"
+    ),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
-}  # Every setting by its dotted name, in the order of the file; docs/reference describes them
+}
 
 
 def parse_config(text: str) -> RepositoryConfig:
-    """The settings that a config file states, the rest as default; unknown keys are left to newer programs.
+    """The settings that a config file states, the rest as default.
 
-    Raises InvalidEntry: no YAML, or values that mean nothing. UnsupportedRepository: a newer format.
+    Unknown keys are left to newer programs.
+
+    Raises InvalidEntry: no YAML, or values that mean nothing. UnsupportedRepository: a newer
+    format.
     """
     fields = known_fields(text)
     groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
@@ -308,7 +395,10 @@ def known_fields(text: str) -> dict[str, Any]:
 
 
 def refuse_older(config: RepositoryConfig) -> None:
-    """Raise UnsupportedRepository for a repository of an older format: only files in the newest one are changed."""
+    """Raise UnsupportedRepository for a repository of an older format.
+
+    Only files in the newest one are changed.
+    """
     if config.format < FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
@@ -327,39 +417,54 @@ def fields_of(text: str) -> dict[str, Any]:
 def _lead(text: str) -> str:
     """A byte order mark and the `---` that may open a YAML file."""
     match = re.match(rf"{BOM}?(?:(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+---[ \t]*\r?\n)?", text)
-    return match[0] if match else ""
+    if match:
+        return match[0]
+    return ""
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
-    """The value behind a dotted name, None for none; one in the place of a group comes in a tuple, which none reads."""
+    """The value behind a dotted name, None for none.
+
+    One in the place of a group comes in a tuple, which none reads.
+    """
     head, _, tail = name.partition(".")
     value = fields.get(head)
     if not tail or value is None:
         return value
-    return _find(value, tail) if isinstance(value, dict) else (value,)
+    if isinstance(value, dict):
+        return _find(value, tail)
+    return (value,)
 
 
 def _problem(text: str, name: str, message: str) -> Problem:
     """Names the line of the last part of the key, as far as a plain search finds it."""
     position = 0
     for part in name.split("."):
-        match = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(text, position)
-        position = match.end() if match else position
+        match = re.compile(rf"^[ \t]*['\"]?{re.escape(part)}['\"]?[ \t]*:", re.MULTILINE).search(
+            text, position
+        )
+        if match:
+            position = match.end()
     return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
 
 
 def values_of(config: RepositoryConfig) -> dict[str, object]:
     """Every setting in force by its dotted name, in the order of the file."""
-    return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
+    by_key: dict[str, object] = {}
+    for name, key in KEYS.items():
+        by_key[name] = key.show(attrgetter(key.attribute)(config))
+    return by_key
 
 
-RETIRED = frozenset(
-    {"approval.threshold", "search.chunking.code_whole"}
-)  # Settings of earlier versions, which do nothing and do no harm
+# Settings of earlier versions, which do nothing and do no harm
+RETIRED = frozenset({"approval.threshold", "search.chunking.code_whole"})
 
 
 def unknown_keys(text: str) -> list[Problem]:
-    """Keys of a config file that this program does not know: typing errors, or settings of a newer one."""
+    """Keys of a config file that this program does not know.
+
+    Typing errors, or settings of a newer one.
+    """
     groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
 
     def unknown(fields: Mapping[str, Any], above: str) -> Iterator[str]:
@@ -378,30 +483,48 @@ def _meant(name: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped name
 
     close = get_close_matches(name, KEYS, n=1, cutoff=0.85)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    if close:
+        return f" (did you mean {close[0]!r}?)"
+    return ""
 
 
 def set_value(text: str, key: str, value: Any) -> str:
-    """The file with one setting changed and everything else, comments too, as it was; empty text restores the default.
+    """The file with one setting changed and everything else, comments too, as it was.
 
-    `value` may be text as typed (`true`, `300`, `auto`); `tag_aliases.k8s` names one alias. Raises UsageError: no such
-    setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
+    Empty text restores the default.
+
+    `value` may be text as typed (`true`, `300`, `auto`); `tag_aliases.k8s` names one alias. Raises
+    UsageError: no such setting, or it cannot have that value. InvalidEntry: the file itself is
+    invalid.
     """
     from ai_lessons.model.markdown import REMOVE, edit_mapping  # noqa: PLC0415  # only for a change
 
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:
-        raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
+        raise UsageError(
+            f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get"
+        )
     typed = value
-    if isinstance(value, str) and not alias:  # as the file would read it
+    if isinstance(value, str) and not alias:
+        # as the file would read it
         word = value.strip().lower()
-        typed = int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else _TYPED.get(word, value.strip())
+        if re.fullmatch(r"-?[0-9]{1,9}", word):
+            typed = int(word)
+        else:
+            typed = _TYPED.get(word, value.strip())
     lead = _lead(text)
     body = text[len(lead) :]
-    newline = "\r\n" if "\r\n" in text else "\n"
+    if "\r\n" in text:
+        newline = "\r\n"
+    else:
+        newline = "\n"
     unended = bool(body) and not body.endswith("\n")
     change = {key: REMOVE if typed in ("", None) else typed}
-    result = edit_mapping(body + newline * unended, change, newline, nesting=1 if alias else 2)
+    if alias:
+        nesting = 1
+    else:
+        nesting = 2
+    result = edit_mapping(body + newline * unended, change, newline, nesting=nesting)
     result = lead + (result.removesuffix(newline) if unended else result)
     try:
         parse_config(result)
@@ -428,4 +551,8 @@ def migrated_files(
     now: dict[str, bytes | None] = dict(files)
     for version in range(stated, target):
         now |= steps[version].change({path: data for path, data in now.items() if data is not None})
-    return {path: data for path, data in now.items() if files.get(path) != data}
+    by_key: dict[str, bytes | None] = {}
+    for path, data in now.items():
+        if files.get(path) != data:
+            by_key[path] = data
+    return by_key

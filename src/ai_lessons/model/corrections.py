@@ -1,8 +1,11 @@
-"""Which of what people said to agents is sure to hold longer: corrections, and what is no text of a program. Pure.
+"""Which of what people said to agents is sure to hold longer.
 
-Sure is a correction of what the agent had just done, and what was said in two sessions in other words. A task, a
-comment that is handed on, and a prompt that a program repeats with other names are neither. `lessons.weight` says how
-much speaks for a prompt; this module looks at what the words answer, and at who can have typed them.
+Corrections, and what is no text of a program. Pure.
+
+Sure is a correction of what the agent had just done, and what was said in two sessions in other
+words. A task, a comment that is handed on, and a prompt that a program repeats with other names are
+neither. `lessons.weight` says how much speaks for a prompt; this module looks at what the words
+answer, and at who can have typed them.
 """
 
 from __future__ import annotations
@@ -13,12 +16,17 @@ from difflib import SequenceMatcher
 from ai_lessons.model import expression, lessons
 
 SURE_BAR = 1.6
-"""Weight from which a correction is sure: of 794 labelled prompts of one person 17 pass, 10 of them rightly. At 2.0 the
+"""Weight from which a correction is sure.
+
+Of 794 labelled prompts of one person 17 pass, 10 of them rightly. At 2.0 the
 share is the same on other people's prompts, which are fewer then."""
 
-_LONGEST = 80  # Words of what is typed as a correction; a task is longer
-_OWN_WORDS = 25  # Words from which a text that names neither its writer nor its reader was written for others
-_SAME = 0.8  # Share of common words, in their order, from which two prompts are one text with other names
+# Words of what is typed as a correction; a task is longer
+_LONGEST = 80
+# Words from which a text that names neither its writer nor its reader was written for others
+_OWN_WORDS = 25
+# Share of common words, in their order, from which two prompts are one text with other names
+_SAME = 0.8
 
 _LEAD = r"(?:(?:hmm+|ok(?:ay)?|but|yeah|yes|well|sorry|wait|ah|oh|so|and)\b[\s,.!:-]*)*"
 _ANSWERS = expression(
@@ -69,23 +77,28 @@ _SPEAKS = expression(
     r"|ich|mir|mich|mein\w*|wir|uns|du|dein\w*|bitte|je|j['\u2019]\w+|mon|ma|mes|nous|notre|tu|ton|vous|yo|mi|nos|tú|usted"
     r"|\w+amos|\w+emos)\b|我|你|您|咱|请"
 )
-_OF_A_REVIEW = expression(r"(?i)\b(?:low|medium|high|critical) severity\b|\bconsider \w+ing\b|\bfeedback:")
+_OF_A_REVIEW = expression(
+    r"(?i)\b(?:low|medium|high|critical) severity\b|\bconsider \w+ing\b|\bfeedback:"
+)
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 
 def corrects(text: str, edits: int, *, acted: bool) -> bool:
-    """Whether it surely corrects what the agent had just done, for longer; `edits` were made before the next prompt.
+    """Whether it surely corrects what the agent had just done, for longer.
 
-    `acted`: since the prompt before it the agent edited a file, ran a command, or was stopped by the person.
+    `edits` were made before the next prompt.
 
-    >>> corrects("No, we never edit a merged migration, because it ran in production: add one", 1, acted=True)
-    True
-    Words that begin with the future, as `from now on` does, need nothing to answer.
+    `acted`: since the prompt before it the agent edited a file, ran a command, or was stopped by
+    the person.
+
+    >>> corrects("No, we never edit a merged migration, because it ran in production: add one", 1,
+    acted=True) True Words that begin with the future, as `from now on` does, need nothing to
+    answer.
 
     >>> corrects("From now on we always use tabs here, never spaces", 0, acted=False)
     True
-    >>> corrects("Fix the cart, and make sure that we never round twice, because totals differ", 1, acted=False)
-    False
+    >>> corrects("Fix the cart, and make sure that we never round twice, because totals differ", 1,
+    acted=False) False
     """
     is_stated = _FROM_NOW_ON.search(_typed(text)) is not None
     return (acted or is_stated) and lessons.weight(text, edits) >= SURE_BAR and may_hold(text)
@@ -99,7 +112,10 @@ def may_hold(text: str) -> bool:
 
 
 def is_handed_on(text: str) -> bool:
-    """Whether another wrote it: a comment of a review, a page, a task; or a person typed more than a correction."""
+    """Whether another wrote it: a comment of a review, a page, a task.
+
+    Or a person typed more than a correction.
+    """
     return lessons.is_pasted(text) or bool(_OF_A_REVIEW.search(_typed(text))) or is_task(text)
 
 
@@ -111,16 +127,19 @@ def is_task(text: str) -> bool:
 
 
 def is_repeated(text: str, other: str) -> bool:
-    """Whether a program may have written both: they are one text with other names, and no answer to an agent.
+    """Whether a program may have written both.
 
-    >>> is_repeated("Fix tests/a.py, and never change other tests", "Fix tests/b.py, and never change other tests")
-    True
-    >>> is_repeated("No, never commit to main", "No, never commit to main!")
-    False
+    They are one text with other names, and no answer to an agent.
+
+    >>> is_repeated("Fix tests/a.py, and never change other tests", "Fix tests/b.py, and never
+    change other tests") True >>> is_repeated("No, never commit to main", "No, never commit to
+    main!") False
     """
     if _ANSWERS.search(text) and _ANSWERS.search(other):
         return False
-    words, words_there = (re.findall(r"\w+", each.lower())[: 2 * _LONGEST] for each in (text, other))
+    words, words_there = (
+        re.findall(r"\w+", each.lower())[: 2 * _LONGEST] for each in (text, other)
+    )
     return SequenceMatcher(None, words, words_there, autojunk=False).ratio() >= _SAME
 
 

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
 KEYS = ("changed", "unless_changed", "ran", "bad", "good", "enforce")
-SEVERAL = frozenset({"changed", "unless_changed", "ran", "bad", "good"})  # keys that may hold a list
+# keys that may hold a list
+SEVERAL = frozenset({"changed", "unless_changed", "ran", "bad", "good"})
 
 
 class Succeeded(NamedTuple):
     """A command line that succeeded, and when it ended, on the clock of the edits.
 
-    `unsure`: its output reads like a failure, and its end does not show how each of its commands ended.
+    `unsure`: its output reads like a failure, and its end does not show how each of its commands
+    ended.
     """
 
     line: str
@@ -29,8 +31,8 @@ class Succeeded(NamedTuple):
 class DoneCheck(NamedTuple):
     """A rule is broken where files `changed` (globs), and none of `unless_changed` did.
 
-    Nor did one of the commands `ran` succeed after the last of them. `bad` and `good` are paths that changed together:
-    they break and keep the rule.
+    Nor did one of the commands `ran` succeed after the last of them. `bad` and `good` are paths
+    that changed together: they break and keep the rule.
     """
 
     changed: tuple[str, ...]
@@ -42,14 +44,21 @@ class DoneCheck(NamedTuple):
 
     def concerned(self, paths: Iterable[str]) -> list[str]:
         """Those of the paths that the check is about."""
-        return [path for path in paths if any_match(self.changed, [path])]
+        results: list[str] = []
+        for path in paths:
+            if any_match(self.changed, [path]):
+                results.append(path)
+        return results
 
     def other_changed(self, paths: Collection[str]) -> bool:
         """Whether something changed that keeps the rule."""
         return bool(self.unless_changed) and any_match(self.unless_changed, paths)
 
     def broken_by(self, edits: Mapping[str, float], succeeded: Iterable[Succeeded]) -> list[str]:
-        """The changed files that break the rule, none where it is kept. `edits`: by path when it last changed."""
+        """The changed files that break the rule, none where it is kept.
+
+        `edits`: by path when it last changed.
+        """
         paths = self.concerned(edits)
         if not paths or self.other_changed(edits.keys()):
             return []
@@ -59,7 +68,10 @@ class DoneCheck(NamedTuple):
         return sorted(paths)
 
     def _has_run(self, done: Succeeded) -> bool:
-        """Whether a line ran the command to a good end; behind `;`, `||` or a pipe that shows in its output only."""
+        """Whether a line ran the command to a good end.
+
+        Behind `;`, `||` or a pipe that shows in its output only.
+        """
         return any(command.decides or not done.unsure for command in calls(self.ran, done.line))
 
     def sentence(self, paths: Iterable[str]) -> str:
@@ -68,10 +80,18 @@ class DoneCheck(NamedTuple):
         >>> DoneCheck(("*.go",), ("*_test.go",)).sentence(["src/cart.go"])
         '`cart.go` changed and no test `*_test.go` did'
         """
-        names = [f"`{base_name(path)}`" for path in paths]
-        further = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        names = []
+        for path in paths:
+            names.append(f"`{base_name(path)}`")
+        if len(names) > 2:
+            further = f" and {len(names) - 2} more"
+        else:
+            further = ""
         changed = f"{', '.join(names[:2])}{further} changed"
-        since = " since" if self.ran else ""
+        if self.ran:
+            since = " since"
+        else:
+            since = ""
         return f"{changed} and {self.missing}{since}"
 
     @property
@@ -79,7 +99,10 @@ class DoneCheck(NamedTuple):
         """What did not happen where the rule is broken."""
         parts = list[str]()
         if self.unless_changed:
-            tests = "test " if all("test" in glob for glob in self.unless_changed) else ""
+            if all("test" in glob for glob in self.unless_changed):
+                tests = "test "
+            else:
+                tests = ""
             parts.append(f"no {tests}{_listed(self.unless_changed)} did")
         if self.ran:
             parts.append(f"{_listed(self.ran)} did not succeed")
@@ -87,8 +110,10 @@ class DoneCheck(NamedTuple):
 
     def __str__(self) -> str:
         parts = [f"changed {_listed(self.changed)}"]
-        parts += [f"unless {_listed(self.unless_changed)} changed"] if self.unless_changed else []
-        parts += [f"unless {_listed(self.ran)} ran after"] if self.ran else []
+        if self.unless_changed:
+            parts += [f"unless {_listed(self.unless_changed)} changed"]
+        if self.ran:
+            parts += [f"unless {_listed(self.ran)} ran after"]
         return " ".join(parts) + (f" ({self.enforce})" if self.enforce else "")
 
 
@@ -97,7 +122,10 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def unproven(check: DoneCheck) -> Iterator[str]:
-    """What speaks against a check: nothing could keep it, it names no command, or `bad` and `good` say otherwise."""
+    """What speaks against a check.
+
+    Nothing could keep it, it names no command, or `bad` and `good` say otherwise.
+    """
     if not check.unless_changed and not check.ran:
         yield "check has changed, but neither unless_changed, files that change with them, nor ran, a command after"
         return

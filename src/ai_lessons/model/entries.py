@@ -1,4 +1,7 @@
-"""Domain types: kinds, entries, links, ids, handles, tiers; and which fields of an answer are keys of its JSON."""
+"""Domain types: kinds, entries, links, ids, handles, tiers.
+
+And which fields of an answer are keys of its JSON.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ T = TypeVar("T")
 class JsonFields(NamedTuple):
     """Names of fields or properties that are keys; `optional` ones are left out while empty.
 
-    `entry`: the keys of the summary in the field `entry` stand in front, on the same level. A name such as `from_`
-    is the key `from`.
+    `entry`: the keys of the summary in the field `entry` stand in front, on the same level. A name
+    such as `from_` is the key `from`.
     """
 
     names: tuple[str, ...]
@@ -34,7 +37,10 @@ _DECLARED = "__json_fields__"
 def json_fields(
     *names: str, hidden: Sequence[str] = (), optional: tuple[str, ...] = (), entry: bool = False
 ) -> Callable[[type[T]], type[T]]:
-    """Declare the keys of a class, see `JsonFields`. Without `names` they are all fields but the `hidden` ones."""
+    """Declare the keys of a class, see `JsonFields`.
+
+    Without `names` they are all fields but the `hidden` ones.
+    """
 
     def declare(answer: type[T]) -> type[T]:
         left_out = {*hidden, *optional, *(["entry"] if entry else [])}
@@ -47,32 +53,47 @@ def json_fields(
 
 def _field_names(answer: type) -> tuple[str, ...] | None:
     names = getattr(answer, "_fields", None) or getattr(answer, "__dataclass_fields__", None)
-    return None if names is None else tuple(names)
+    if names is None:
+        return None
+    return tuple(names)
 
 
 def fields_of(answer: type) -> JsonFields | None:
-    """The keys of a class that declares them, of a NamedTuple or of a dataclass; None for other types."""
+    """The keys of a class that declares them, of a NamedTuple or of a dataclass.
+
+    None for other types.
+    """
     declared: JsonFields | None = getattr(answer, _DECLARED, None)
     if declared is not None:
         return declared
     names = _field_names(answer)
-    return None if names is None else JsonFields(names)
+    if names is None:
+        return None
+    return JsonFields(names)
 
 
 def record(value: Any) -> dict[str, Any]:
-    """The keys of a value of such a class, with what they hold. Raises TypeError: its class has no fields."""
+    """The keys of a value of such a class, with what they hold.
+
+    Raises TypeError: its class has no fields.
+    """
     fields = fields_of(type(value))
     if fields is None:
         raise TypeError(f"{type(value).__name__} has no fields")
-    data: dict[str, Any] = value.entry.as_json() if fields.entry else {}
+    if fields.entry:
+        data: dict[str, Any] = value.entry.as_json()
+    else:
+        data = {}
     data |= {name.rstrip("_"): getattr(value, name) for name in fields.names}
     return data | {name: held for name in fields.optional if (held := getattr(value, name))}
 
 
-HANDLE_LENGTH = 6  # Fewest characters of an id that a handle shows
+# Fewest characters of an id that a handle shows
+HANDLE_LENGTH = 6
 
 UNVERSIONED = "unversioned"
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
+# Crockford's base 32, as ULIDs are written
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID = expression(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 SHARED = "shared"
 GLOBAL_PROJECT = "global"
@@ -129,7 +150,10 @@ class Category(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an entry is; all that differs between kinds is in `KINDS`. A *resource* is a kind that carries versions."""
+    """What an entry is; all that differs between kinds is in `KINDS`.
+
+    A *resource* is a kind that carries versions.
+    """
 
     LESSON = "lesson"
     RULE = "rule"
@@ -155,10 +179,11 @@ class Kind(StrEnum):
 class KindFacts(NamedTuple):
     """What one kind is.
 
-    `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
-    with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
-    `summarised` are those that an `EntrySummary` has, `in_results` those of them that a result shows in JSON.
-    `opening` is the key whose text is embedded in front of the body.
+    `heading` stands above its group of results. `fields` are the keys of its frontmatter besides
+    those of every kind, with the value of a new entry (None: left out); `required` must be stated,
+    `choices` have one of these words. `summarised` are those that an `EntrySummary` has,
+    `in_results` those of them that a result shows in JSON. `opening` is the key whose text is
+    embedded in front of the body.
     """
 
     letter: str
@@ -175,7 +200,8 @@ class KindFacts(NamedTuple):
 
 
 REVIEW_KEYS = ("review_by", "reviewed")
-ABOUT = "about"  # The key of any kind that holds its anchors, see `model.anchors`
+# The key of any kind that holds its anchors, see `model.anchors`
+ABOUT = "about"
 _COPIED = ("source_path", "source_ref", "content_hash")
 _OF_PAGE = ("source_url", "source_date", "etag")
 
@@ -206,7 +232,10 @@ KINDS: Mapping[Kind, KindFacts] = {
         versioned=True, summarised=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
     ),
 }  # fmt: skip
-"""Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""
+"""Every kind, in the order of the groups of an answer.
+
+All other tables by kind derive from this one.
+"""
 LESSONS = frozenset({Kind.LESSON})
 
 
@@ -229,7 +258,9 @@ class Relation(StrEnum):
 
     def words(self, *, outgoing: bool = True) -> str:
         """The relation in words, also as the other end has it."""
-        return self.value.replace("_", " ") if outgoing or self.symmetric else BACKWARDS[self]
+        if outgoing or self.symmetric:
+            return self.value.replace("_", " ")
+        return BACKWARDS[self]
 
 
 BACKWARDS = {
@@ -261,11 +292,18 @@ class Pattern(NamedTuple):
     @property
     def parts(self) -> dict[str, Any]:
         """Its keys and values in frontmatter."""
-        return {"when": self.when, "dont" if self.negative else "do": self.action, "because": self.because}
+        return {
+            "when": self.when,
+            "dont" if self.negative else "do": self.action,
+            "because": self.because,
+        }
 
     def as_json(self) -> dict[str, str]:
         """The parts; `do` is the action, whether to do it or not."""
-        action = "dont" if self.negative else "do"
+        if self.negative:
+            action = "dont"
+        else:
+            action = "do"
         return {"when": self.when, "action": action, "do": self.action, "because": self.because}
 
     def __str__(self) -> str:
@@ -279,11 +317,11 @@ UNSTATED = "which does not say why: say it before you approve"
 class Entry(NamedTuple):
     """One lesson, rule, doc or script, as read from its file or files.
 
-    `path` is relative to the repository, with `/`: the Markdown file, or for a script the runnable file, whose
-    `side_path` is then the Markdown beside it (None where there is none). `body` is the Markdown below the
-    frontmatter; `code` the text of a script. `fields` is the whole frontmatter, unknown keys included.
-    `derived` says that the id comes from the path because no file states one. `faults`: why what looks like frontmatter
-    is part of the body.
+    `path` is relative to the repository, with `/`: the Markdown file, or for a script the runnable
+    file, whose `side_path` is then the Markdown beside it (None where there is none). `body` is the
+    Markdown below the frontmatter; `code` the text of a script. `fields` is the whole frontmatter,
+    unknown keys included. `derived` says that the id comes from the path because no file states
+    one. `faults`: why what looks like frontmatter is part of the body.
     """
 
     id: str
@@ -304,34 +342,50 @@ class Entry(NamedTuple):
     @property
     def file(self) -> str:
         """The file that holds the frontmatter (for a plain script: the one that would hold it)."""
-        return self.path if self.kind is not Kind.SCRIPT else self.path + ".md"
+        if self.kind is not Kind.SCRIPT:
+            return self.path
+        return self.path + ".md"
 
     @property
     def status(self) -> Status:
         """One of the statuses of its kind, else active."""
         value = self.fields.get("status")
-        return Status(value) if value in tuple(KINDS[self.kind].statuses) else Status.ACTIVE
+        if value in tuple(KINDS[self.kind].statuses):
+            return Status(value)
+        return Status.ACTIVE
 
     @property
     def source(self) -> str | None:
-        """Of a lesson, in one word: `source.how`, else `source.type`, else the word that stands there."""
+        """Of a lesson, in one word.
+
+        `source.how`, else `source.type`, else the word that stands there.
+        """
         source = self.fields.get("source")
         if isinstance(source, dict):
             source = source.get("how", source.get("type"))
-        return source if isinstance(source, str) else None
+        if isinstance(source, str):
+            return source
+        return None
 
     @property
     def rationale(self) -> str:
         """Why a rule is so; empty where an import found no reason, see also `UNSTATED`."""
         rationale = str(self.fields.get("rationale") or "")
-        return "" if rationale.endswith(UNSTATED) else rationale
+        if rationale.endswith(UNSTATED):
+            return ""
+        return rationale
 
     @property
     def opening(self) -> str:
         """Text of the frontmatter that is embedded in front of the body; empty if there is none."""
         key = KINDS[self.kind].opening
-        text = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
-        return text.strip() if isinstance(text, str) and not text.endswith(UNSTATED) else ""
+        if key == "pattern":
+            text = str(self.pattern) if self.pattern else None
+        else:
+            text = self.fields.get(key)
+        if isinstance(text, str) and not text.endswith(UNSTATED):
+            return text.strip()
+        return ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -346,16 +400,19 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
         return None
     negative = "dont" in raw
     action = raw.get("dont" if negative else "do")
-    return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
+    if action:
+        return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative)
+    return None
 
 
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
-    `handle` is unique in the repository at the time it was read. Below `score` stands what its file states,
-    empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a script that is kept elsewhere,
-    `seen` the numbers of `command_patterns.Seen`, `check` what is needed to run each of its checks, `start` where the
-    confidence of a promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
+    `handle` is unique in the repository at the time it was read. Below `score` stands what its file
+    states, empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a
+    script that is kept elsewhere, `seen` the numbers of `command_patterns.Seen`, `check` what is
+    needed to run each of its checks, `start` where the confidence of a promoted lesson begins,
+    `claimed` what the author of an imported one was sure of, 0 to 1.
     """
 
     id: str
@@ -398,7 +455,8 @@ class EntrySummary(NamedTuple):
     # what the history tells of a lesson: who stated it, and whether that is a person who works here
     stated_by: str = ""
     firm: bool = False
-    # what `app.anchors.judge` found: the worst verdict on its anchors, the same in words, and each one's
+    # what `app.anchors.judge` found: the worst verdict on its anchors, the same in words, and each
+    # one's
     verdict: str = ""
     warning: str = ""
     anchors: Sequence[Any] = ()
@@ -406,7 +464,10 @@ class EntrySummary(NamedTuple):
     weakest: Mapping[str, Any] | None = None
 
     def as_json(self, *, scored: bool = False) -> dict[str, Any]:
-        """What every entry has, and what results of its kind show; only a result of a search is `scored`."""
+        """What every entry has, and what results of its kind show.
+
+        Only a result of a search is `scored`.
+        """
         data: dict[str, Any] = {
             "id": self.id,
             "handle": self.handle,
@@ -430,12 +491,15 @@ _LETTERS = frozenset(kind.letter for kind in Kind)
 
 
 class Filter(NamedTuple):
-    """Which entries, in which order. Empty fields ask for nothing; an entry carries all `tags` and all `versions`.
+    """Which entries, in which order.
 
-    `since`: as `created` is written. `status` None shows every status, `limit` 0 everything. `without`: ids that are
-    left out. `scopes`: what an entry may state as its scope, "" for nothing. A passage holds every one of `phrases`.
-    A search, which takes `versions` as ranges, asks for `spelled`: unless None, entries that carry none of these
-    spellings, but carry others, are left out. `spelled_in` says so for single projects, which `spelled` leaves alone.
+    Empty fields ask for nothing; an entry carries all `tags` and all `versions`.
+
+    `since`: as `created` is written. `status` None shows every status, `limit` 0 everything.
+    `without`: ids that are left out. `scopes`: what an entry may state as its scope, "" for
+    nothing. A passage holds every one of `phrases`. A search, which takes `versions` as ranges,
+    asks for `spelled`: unless None, entries that carry none of these spellings, but carry others,
+    are left out. `spelled_in` says so for single projects, which `spelled` leaves alone.
     """
 
     kinds: frozenset[Kind] = frozenset()
@@ -457,14 +521,25 @@ class Filter(NamedTuple):
 
 
 def stated_id(value: object) -> str | None:
-    """A stated id in capitals. Anything that is not a ULID is a foreign file's own and stays a field."""
-    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
+    """A stated id in capitals.
+
+    Anything that is not a ULID is a foreign file's own and stays a field.
+    """
+    if isinstance(value, str) and _ULID.fullmatch(value.upper()):
+        return value.upper()
+    return None
 
 
 def ulid(milliseconds: int, chance: bytes) -> str:
-    """A ULID of a time (since 1970) and ten random bytes. Written out, because the package loads slowly."""
+    """A ULID of a time (since 1970) and ten random bytes.
+
+    Written out, because the package loads slowly.
+    """
     number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+    results = []
+    for shift in range(125, -1, -5):
+        results.append(_ALPHABET[number >> shift & 31])
+    return "".join(results)
 
 
 def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
@@ -475,7 +550,9 @@ def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
 def id_end(name: str) -> str:
     """The end of an id that a handle names (`L-8F3K2A`), in capitals; other names as they are."""
     letter, _, end = name.strip().upper().partition("-")
-    return end if letter in _LETTERS else name.strip().upper()
+    if letter in _LETTERS:
+        return end
+    return name.strip().upper()
 
 
 def shared_tail(left: str, right: str) -> int:
@@ -490,6 +567,8 @@ def handle_lengths(ids: Iterable[str]) -> dict[str, int]:
     lengths = {}
     for n, reversed_id in enumerate(ordered):
         neighbours = ordered[max(n - 1, 0) : n] + ordered[n + 1 : n + 2]
-        common = max((shared_tail(reversed_id[::-1], other[::-1]) for other in neighbours), default=0)
+        common = max(
+            (shared_tail(reversed_id[::-1], other[::-1]) for other in neighbours), default=0
+        )
         lengths[reversed_id[::-1]] = max(HANDLE_LENGTH, common + 1)
     return lengths

@@ -31,12 +31,25 @@ from ai_lessons.model.markdown import MARKUPS, entry_fields
 from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of
 
 OWN_KEYS = frozenset(
-    ("id", "kind", "title", "versions", "tags", "content_hash", "created", "links", "source_path", "source_ref")
+    (
+        "id",
+        "kind",
+        "title",
+        "versions",
+        "tags",
+        "content_hash",
+        "created",
+        "links",
+        "source_path",
+        "source_ref",
+    )
 ) | {"source_url", "source_date", "etag"}
 """Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = expression(r"(?<!\s)\s*+(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
-_DOCSTRING = expression(r"(?:[ \t]*+(?:#[^\n]*)?\n)*+[ \t]*+(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*++(.*?)\*/)", re.DOTALL)
+_DOCSTRING = expression(
+    r"(?:[ \t]*+(?:#[^\n]*)?\n)*+[ \t]*+(?:[rRuU]?(\"\"\"|\'\'\')(.*?)\1|/\*++(.*?)\*/)", re.DOTALL
+)
 
 
 def new_id(now: datetime) -> str:
@@ -49,30 +62,53 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def resolved(links: Iterable[tuple[str, str]], resolve: Callable[[str], EntrySummary]) -> list[tuple[str, str]]:
-    """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
+def resolved(
+    links: Iterable[tuple[str, str]], resolve: Callable[[str], EntrySummary]
+) -> list[tuple[str, str]]:
+    """(relation, id) of links given as (relation, reference).
+
+    No relation: the one that fits the kind.
+    """
     targets = ((relation, resolve(ref)) for relation, ref in links)
-    return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
+    results: list[tuple[str, str]] = []
+    for relation, target in targets:
+        results.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
+    return results
 
 
 def body_of(content: str) -> str:
     """A body that ends in one line end; empty stays empty."""
-    return content.rstrip("\n") + "\n" if content.strip() else ""
+    if content.strip():
+        return content.rstrip("\n") + "\n"
+    return ""
 
 
-def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
-    """Frontmatter of a new entry: the defaults of `KINDS` and the stated values, without empty ones.
+def new_fields(
+    kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any
+) -> dict[str, Any]:
+    """Frontmatter of a new entry.
 
-    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links` are (relation, id).
-    Raises TypeError for a key that the kind does not have.
+    The defaults of `KINDS` and the stated values, without empty ones.
+
+    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links`
+    are (relation, id). Raises TypeError for a key that the kind does not have.
     """
     facts = KINDS[kind]
     if "origin" in stated:
         stated["from"] = stated.pop("origin")
     if "pattern" in facts.fields:
-        stated["pattern"] = _without_empty({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
-    links = [{relation: target} for relation, target in stated.pop("links", ())]
-    if unknown := stated.keys() - facts.fields.keys() - {"tags", ABOUT} - ({"versions"} if facts.versioned else set()):
+        stated["pattern"] = _without_empty(
+            {part: stated.pop(part, None) for part in ("when", "do", "dont", "because")}
+        )
+    links = []
+    for relation, target in stated.pop("links", ()):
+        links.append({relation: target})
+    if (
+        unknown := stated.keys()
+        - facts.fields.keys()
+        - {"tags", ABOUT}
+        - ({"versions"} if facts.versioned else set())
+    ):
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
     kind_fields = {**facts.fields, **stated}
     for key, value in kind_fields.items():
@@ -82,7 +118,13 @@ def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated:
             kind_fields[key] = sorted(set(value))
         elif isinstance(value, tuple):
             kind_fields[key] = globs(list(value)) if key == "applies_to" else list(value)
-    fields = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
+    fields = {
+        "id": entry_id,
+        "kind": kind.value,
+        "title": " ".join(title.split()),
+        "created": created,
+        "links": links,
+    }
     return _without_empty(fields | kind_fields)
 
 
@@ -93,7 +135,11 @@ script_fields = partial(new_fields, Kind.SCRIPT)
 
 
 def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+    by_key: dict[str, Any] = {}
+    for key, value in fields.items():
+        if value not in (None, "", [], {}):
+            by_key[key] = value
+    return by_key
 
 
 def identity(entry: Entry) -> dict[str, Any]:
@@ -104,58 +150,95 @@ def identity(entry: Entry) -> dict[str, Any]:
 
 
 def versions_of_place(path: str) -> tuple[str, ...]:
-    """The version that a resource's folder names; none for `shared`, `unversioned` or no version folder."""
+    """The version that a resource's folder names.
+
+    None for `shared`, `unversioned` or no version folder.
+    """
     where = place(path)
-    bucket = where.bucket if where else None
-    return (bucket,) if bucket and bucket not in {SHARED, UNVERSIONED} else ()
+    bucket = None
+    if where:
+        bucket = where.bucket
+    if bucket and bucket not in {SHARED, UNVERSIONED}:
+        return (bucket,)
+    return ()
 
 
-def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
+def link_items(
+    links: Iterable[Link], add: tuple[str, str, float | None] | None = None
+) -> list[dict[str, Any]]:
     """Links as they are written, `add` last."""
     every = [*links, *([Link(*add)] if add else [])]
-    return [{link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight}) for link in every]
+    items: list[dict[str, Any]] = []
+    for link in every:
+        items.append(
+            {link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight})
+        )
+    return items
 
 
 def description(code: bytes) -> str:
-    """The docstring or the leading comment of a script, without comment signs; empty if there is none."""
+    """The docstring or the leading comment of a script, without comment signs.
+
+    Empty if there is none.
+    """
     # what a script says of itself stands at its beginning
     text = code[:4_000].decode("utf-8", "replace").replace("\r\n", "\n")
     if docstring := _DOCSTRING.match(text):
         return cleandoc(
-            docstring[2] if docstring[1] else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3].rstrip("*"))
+            docstring[2]
+            if docstring[1]
+            else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3].rstrip("*"))
         ).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
 
 def with_code(entry: Entry, data: bytes) -> Entry:
-    """A script that is kept elsewhere with the code that is there; it describes itself where its file here does not."""
-    code = "" if b"\0" in data else data.decode("utf-8", "replace")
+    """A script that is kept elsewhere with the code that is there.
+
+    It describes itself where its file here does not.
+    """
+    if b"\0" in data:
+        code = ""
+    else:
+        code = data.decode("utf-8", "replace")
     return entry._replace(code=code, body=entry.body or body_of(description(data)))
 
 
 _H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
-_NO_TEXT = expression(r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL)
-_FENCE = expression(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
-LINK_WEIGHT = "weight"  # the one key of a link that names no relation
-_RELEVANT = 4000  # characters of a body in which its title is looked for
+_NO_TEXT = expression(
+    r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL
+)
+_FENCE = expression(
+    r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL
+)
+# the one key of a link that names no relation
+LINK_WEIGHT = "weight"
+# characters of a body in which its title is looked for
+_RELEVANT = 4000
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
-    """The entry that a file holds; `side` are the bytes of the Markdown file beside a script, if there is one.
+    """The entry that a file holds.
 
-    A side file alone is read as the script that it describes, if it says with `path:` where that lies. Raises
-    InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without script.
+    `side` are the bytes of the Markdown file beside a script, if there is one.
+
+    A side file alone is read as the script that it describes, if it says with `path:` where that
+    lies. Raises
+    InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side
+    file without script.
     """
     where = place(path)
     if where is None:
         raise InvalidEntry([Problem(path, "no entry can have this path")])
     if data.startswith(_LFS_POINTER):
-        raise InvalidEntry([Problem(path, "a pointer of Git LFS in the place of a text: git lfs pull", 1)])
+        raise InvalidEntry(
+            [Problem(path, "a pointer of Git LFS in the place of a text: git lfs pull", 1)]
+        )
     script = where.kind is Kind.SCRIPT and not (is_markdown(path) and side is None)
     texts = texts_of(path, data, side if script else None, script=script)
     try:
@@ -163,15 +246,33 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
     except InvalidEntry as error:
         if script or where.kind not in {Kind.DOC, None}:
             raise
-        whole = data.decode().removeprefix(BOM)  # a page of another program may only look as if it had frontmatter
+        # a page of another program may only look as if it had frontmatter
+        whole = data.decode().removeprefix(BOM)
         title = _first_heading(_as_markdown(path, texts.body))
-        return _entry(where.kind or Kind.DOC, path, where, {}, title=title, body=whole, faults=tuple(error.problems))
+        return _entry(
+            where.kind or Kind.DOC,
+            path,
+            where,
+            {},
+            title=title,
+            body=whole,
+            faults=tuple(error.problems),
+        )
     if script:
         side_path = texts.file if side is not None else None
-        return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)
+        return _entry(
+            Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path
+        )
     kind = _kind(fields, where)
     if kind is not Kind.SCRIPT:
-        return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(_as_markdown(path, texts.body)))
+        return _entry(
+            kind,
+            path,
+            where,
+            fields,
+            body=texts.body,
+            title=_first_heading(_as_markdown(path, texts.body)),
+        )
     outside, beside = fields.get("path"), path.rpartition(".")[0]
     if not isinstance(outside, str) or not outside.strip():
         raise InvalidEntry(
@@ -187,30 +288,45 @@ _OF_DOCUMENTATION = frozenset(("doc", "docs", "documentation", "site", "website"
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
     """A rule by `kind` or by folder (fail closed); else by `kind`, else by folder.
 
-    A page that states nothing of ours in the `rules` folder of a documentation (of a linter, say) is a doc.
+    A page that states nothing of ours in the `rules` folder of a documentation (of a linter, say)
+    is a doc.
     """
     stated = fields.get("kind")
-    stated = stated.strip().lower() if isinstance(stated, str) else ""
+    if isinstance(stated, str):
+        stated = stated.strip().lower()
+    else:
+        stated = ""
     if stated == Kind.RULE:
         return Kind.RULE
     if where.kind is Kind.RULE:
         ours = stated in set(Kind) or stated_id(fields.get("id")) or "rationale" in fields
-        return Kind.RULE if ours or where.project.lower() not in _OF_DOCUMENTATION else Kind.DOC
+        if ours or where.project.lower() not in _OF_DOCUMENTATION:
+            return Kind.RULE
+        return Kind.DOC
     if stated in set(Kind):
         return Kind(stated)
     if where.kind is Kind.SCRIPT:
-        return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
+        # a README among scripts is a doc
+        if fields.get("path"):
+            return Kind.SCRIPT
+        return Kind.DOC
     return where.kind or Kind.DOC
 
 
-def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
+def _entry(
+    kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any
+) -> Entry:
     stated, title_value = stated_id(fields.get("id")), fields.get("title", fields.get("Title"))
     name = path.rpartition("/")[2]
-    own_title = str(title_value) if is_word(title_value) else ""
+    if is_word(title_value):
+        own_title = str(title_value)
+    else:
+        own_title = ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
-        title=one_line(own_title or title) or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
+        title=one_line(own_title or title)
+        or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
         path=path,
         project=where.project,
         tags=listed(fields.get("tags", fields.get("Tags"))),
@@ -225,11 +341,16 @@ def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title
 def _as_markdown(path: str, body: str) -> str:
     """The beginning of a body with its headings as Markdown writes them."""
     suffix = path[path.rfind(".") :].lower()
-    return MARKUPS[suffix](body[:_RELEVANT]) if suffix in {".rst", ".adoc"} else body
+    if suffix in {".rst", ".adoc"}:
+        return MARKUPS[suffix](body[:_RELEVANT])
+    return body
 
 
 def _first_heading(body: str) -> str:
-    """The heading that is the title: a first one of level 1, else one that stands before all text; else empty."""
+    """The heading that is the title: a first one of level 1, else one that stands before all text.
+
+    Else empty.
+    """
     top = body[:_RELEVANT]
     if "```" in top or "~~~" in top:
         top = _FENCE.sub("", top)
@@ -246,17 +367,29 @@ def cut_heading(body: str) -> tuple[str, str]:
     """The heading that is a text's title, and the text without it where it stands before all else."""
     title = _first_heading(body)
     start = _NO_TEXT.match(body)
-    heading = (_H1.match(body, start.end()) or _FIRST.match(body, start.end())) if title and start else None
-    return title, (body[: heading.start()] + body[heading.end() :]).strip("\r\n") if heading else body
+    heading = None
+    if title and start:
+        heading = _H1.match(body, start.end()) or _FIRST.match(body, start.end())
+    return title, (body[: heading.start()] + body[heading.end() :]).strip(
+        "\r\n"
+    ) if heading else body
 
 
 def listed(value: object) -> tuple[str, ...]:
-    """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included, or `#a #b`."""
+    """A list of short texts.
+
+    Foreign files write `a, b` or one bare word, `#tag` included, or `#a #b`.
+    """
     if value is None:
         return ()
     if isinstance(value, str) and all(word.startswith("#") for word in value.split()):
         value = value.split()
-    items = value if isinstance(value, list) else str(value).split(",") if is_word(value) else []
+    if isinstance(value, list):
+        items = value
+    elif is_word(value):
+        items = str(value).split(",")
+    else:
+        items = []
     words = (str(item).strip().lstrip("#") for item in items if is_word(item))
     return tuple(dict.fromkeys(word for word in words if word))
 
@@ -267,16 +400,24 @@ def is_word(value: object) -> bool:
 
 
 def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
-    """`- relation: target` with an optional `weight` beside it, and a script's `proves`. The rest is for `checks`."""
-    links = [Link(Relation.PROVES.value, _target(target)) for target in listed(fields.get("proves"))]
+    """`- relation: target` with an optional `weight` beside it, and a script's `proves`.
+
+    The rest is for `checks`.
+    """
+    links = []
+    for target in listed(fields.get("proves")):
+        links.append(Link(Relation.PROVES.value, _target(target)))
     stated = fields.get("links")
     for item in stated if isinstance(stated, list) else ():
         if isinstance(item, dict):
             weight = item.get(LINK_WEIGHT)
-            number = float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None
-            ends = {
-                key: end for key, end in item.items() if key != LINK_WEIGHT and isinstance(end, str) and end.strip()
-            }
+            number = None
+            if isinstance(weight, int | float) and not isinstance(weight, bool):
+                number = float(weight)
+            ends = {}
+            for key, end in item.items():
+                if key != LINK_WEIGHT and isinstance(end, str) and end.strip():
+                    ends[key] = end
             links += [Link(relation, _target(end), number) for relation, end in ends.items()]
     return tuple(dict.fromkeys(links))
 

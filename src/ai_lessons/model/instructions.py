@@ -1,4 +1,7 @@
-"""A Markdown text cut into its statements: what items and sentences prescribe, and what only describes. Pure."""
+"""A Markdown text cut into its statements.
+
+What items and sentences prescribe, and what only describes. Pure.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ from ai_lessons.model.texts import TITLE_LENGTH, one_line
 class Statement(NamedTuple):
     """Something that a text prescribes.
 
-    `title` is its sentence, `text` the item or paragraph around it as it stands there, with the headings right above;
-    `wording` is that without the headings. `reason`: why, in the words of the text; `line`: where it begins, from 1.
+    `title` is its sentence, `text` the item or paragraph around it as it stands there, with the
+    headings right above; `wording` is that without the headings. `reason`: why, in the words of the
+    text; `line`: where it begins, from 1.
     """
 
     title: str
@@ -44,8 +48,8 @@ class CutText(NamedTuple):
 class _Node:
     """A part of a text by its lines (from 0, end exclusive), with the parts below it.
 
-    `rank`: 1 to 6 for a heading, 10 for a block, 12 for an item, 14 for an item in an item, and so on. `prose` are its
-    lines without code, as (first, end).
+    `rank`: 1 to 6 for a heading, 10 for a block, 12 for an item, 14 for an item in an item, and so
+    on. `prose` are its lines without code, as (first, end).
     """
 
     kind: str
@@ -72,7 +76,9 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Context:
-    """What stands above a part: the nearest heading, and words without which the part would say something else.
+    """What stands above a part.
+
+    The nearest heading, and words without which the part would say something else.
 
     `binding`: each part below says what to do, or not to, because those words do.
     """
@@ -86,12 +92,19 @@ _KINDS = {
     "heading_open": "heading", "paragraph_open": "prose", "fence": "code", "code_block": "code", "html_block": "html",
     "table_open": "table", "hr": "line", "blockquote_open": "prose",
 }  # fmt: skip
-_COLONS = ": \uff1a"  # the full-width one, too
-_TEXT = 10  # The rank of a block at the top
+# the full-width one, too
+_COLONS = ": \uff1a"
+# The rank of a block at the top
+_TEXT = 10
 _IMPORTS = expression(r"(?:\s*+(?:[-*+]\s++)?@\S++)+\s*+")
-_MATTER = expression(r"\A(?:[ \t]*\n)*---[ \t]*\n(?:(?:[\w-]+:|[ \t]+\S|- )[^\n]*\n)+---[ \t]*(?:\n|\Z)")
-_SHORT_LEAD = 4  # Words from which on a lead-in says something by itself
-_OPEN = expression(r"(?i)\b(?:to|not|be|include|must|should|shall|have|has|with|for|of|never|always)$")
+_MATTER = expression(
+    r"\A(?:[ \t]*\n)*---[ \t]*\n(?:(?:[\w-]+:|[ \t]+\S|- )[^\n]*\n)+---[ \t]*(?:\n|\Z)"
+)
+# Words from which on a lead-in says something by itself
+_SHORT_LEAD = 4
+_OPEN = expression(
+    r"(?i)\b(?:to|not|be|include|must|should|shall|have|has|with|for|of|never|always)$"
+)
 _GENERIC = expression(
     r"(?i)\b(?:following|these|below|rules?|guidelines?|principles?|conventions?|regeln|folgende\w*)\b"
 )
@@ -106,7 +119,9 @@ _REFERS = expression(
 
 
 def cut(text: str, heading: str = "") -> CutText:
-    """The statements that a text makes, and what is left of it; together they hold each line but those of imports.
+    """The statements that a text makes, and what is left of it.
+
+    Together they hold each line but those of imports.
 
     `heading` stands above the text, such as the description in its frontmatter.
     """
@@ -114,9 +129,14 @@ def cut(text: str, heading: str = "") -> CutText:
 
 
 def matter_above(text: str) -> tuple[str, str]:
-    """What looks like frontmatter at the top of a text, and the text below it: another tool wrote its own above."""
+    """What looks like frontmatter at the top of a text, and the text below it.
+
+    Another tool wrote its own above.
+    """
     matter = _MATTER.match(text)
-    return ("", text) if matter is None else (matter[0], text[matter.end() :])
+    if matter is None:
+        return ("", text)
+    return (matter[0], text[matter.end() :])
 
 
 def title_of(text: str, *, heading: str = "", lead: str = "") -> str:
@@ -127,9 +147,13 @@ def title_of(text: str, *, heading: str = "", lead: str = "") -> str:
     words = plain(text).rstrip(_COLONS).rstrip()
     if lead and not (forbids(lead) and forbids(words)):
         words = f"{plain(lead).rstrip(_COLONS)}: {words}"
-    elif heading and (len(words.split()) < 3 or (len(words.split()) < 7 and _POINTS_BACK.match(words))):
+    elif heading and (
+        len(words.split()) < 3 or (len(words.split()) < 7 and _POINTS_BACK.match(words))
+    ):
         words = f"{heading}: {words}"
-    return words if len(words) <= TITLE_LENGTH else _first_clause(words)
+    if len(words) <= TITLE_LENGTH:
+        return words
+    return _first_clause(words)
 
 
 _CLAUSE_END = expression(r"(?:;|:|,|\.|\s[\u2014\u2013-]|\s\()(?=\s|\S)\s*")
@@ -137,11 +161,19 @@ _CLAUSE_END = expression(r"(?:;|:|,|\.|\s[\u2014\u2013-]|\s\()(?=\s|\S)\s*")
 
 def _first_clause(words: str) -> str:
     """The longest beginning of a long sentence that ends with a clause, says what to do and fits a title."""
-    ends = [match.start() for match in _CLAUSE_END.finditer(words) if match.start() <= TITLE_LENGTH]
+    ends = []
+    for match in _CLAUSE_END.finditer(words):
+        if match.start() <= TITLE_LENGTH:
+            ends.append(match.start())
     for end in reversed(ends):
         beginning = words[:end]
         whole = beginning.count("`") % 2 == 0 and beginning.count("(") == beginning.count(")")
-        if whole and len(beginning) >= 20 and prescribes(beginning) and not _CONDITIONAL.fullmatch(beginning):
+        if (
+            whole
+            and len(beginning) >= 20
+            and prescribes(beginning)
+            and not _CONDITIONAL.fullmatch(beginning)
+        ):
             return beginning
     return one_line(words)
 
@@ -167,11 +199,14 @@ class _Cutter:
 
     # --- what a part of the text is ---
 
-    def _all(self, nodes: list[_Node], context: _Context) -> tuple[list[_Draft], list[tuple[int, int]]]:
+    def _all(
+        self, nodes: list[_Node], context: _Context
+    ) -> tuple[list[_Draft], list[tuple[int, int]]]:
         """The statements in these parts and the lines of what only describes, in order."""
         drafts: list[_Draft] = []
         described: list[tuple[int, int]] = []
-        waiting: list[tuple[int, int]] = []  # paragraphs that only give a reason, before any statement
+        # paragraphs that only give a reason, before any statement
+        waiting: list[tuple[int, int]] = []
         reason = ""
         for node in nodes:
             span = (node.start, node.end)
@@ -215,7 +250,9 @@ class _Cutter:
         span = (node.start, node.end)
         short = len(heading.split()) < _SHORT_LEAD
         binding = short and forbids(heading)
-        drafts, described = self._all(node.below, _Context(heading, heading if binding else "", binding))
+        drafts, described = self._all(
+            node.below, _Context(heading, heading if binding else "", binding)
+        )
         if not short and _says_by_itself(heading):
             statement = _Draft(heading, [span, *described], heading)
             return [statement, *drafts], []
@@ -225,8 +262,14 @@ class _Cutter:
         self, node: _Node, every: list[str], context: _Context
     ) -> tuple[list[_Draft], list[tuple[int, int]]]:
         """A paragraph or item with a list below it."""
-        lead = every[-1] if every and every[-1].rstrip("*_ ").endswith((":", "\uff1a")) else ""
-        before = every[:-1] if lead else every
+        if every and every[-1].rstrip("*_ ").endswith((":", "\uff1a")):
+            lead = every[-1]
+        else:
+            lead = ""
+        if lead:
+            before = every[:-1]
+        else:
+            before = every
         sentence = _prescribing(before)
         words = plain(lead).rstrip(_COLONS)
         short, binding = len(words.split()) < _SHORT_LEAD, False
@@ -234,15 +277,31 @@ class _Cutter:
             return [self._together(node, every, sentence, context)], []
         generic = _GENERIC.search(words) is not None
         if lead and prescribes(lead):
-            if ((forbids(words) or _OPEN.search(words)) and len(words) <= TITLE_LENGTH // 2) or (short and not generic):
+            if ((forbids(words) or _OPEN.search(words)) and len(words) <= TITLE_LENGTH // 2) or (
+                short and not generic
+            ):
                 binding = True
-            elif not generic or not any(prescribes(plain(self._prose(item))) for item in node.below):
-                place = sentence if sentence >= 0 else len(every) - 1
+            elif not generic or not any(
+                prescribes(plain(self._prose(item))) for item in node.below
+            ):
+                if sentence >= 0:
+                    place = sentence
+                else:
+                    place = len(every) - 1
                 return [self._together(node, every, place, context)], []
-        kept = words if binding or (lead and _CONDITIONAL.match(words) and len(words) <= 80) else ""
-        heading = (words if lead else plain(" ".join(every))) if sentence < 0 else context.heading
-        heading = context.heading if generic or len(heading) > 60 else heading
-        drafts, described = self._all(node.below, _Context(heading, kept or context.lead, binding or context.binding))
+        if binding or (lead and _CONDITIONAL.match(words) and len(words) <= 80):
+            kept = words
+        else:
+            kept = ""
+        if sentence < 0:
+            heading = words if lead else plain(" ".join(every))
+        else:
+            heading = context.heading
+        if generic or len(heading) > 60:
+            heading = context.heading
+        drafts, described = self._all(
+            node.below, _Context(heading, kept or context.lead, binding or context.binding)
+        )
         span = (node.start, node.end)
         if sentence < 0:
             return _below(span, drafts, described)
@@ -253,9 +312,14 @@ class _Cutter:
     def _of_paragraph(
         self, node: _Node, every: list[str], context: _Context
     ) -> tuple[list[_Draft], list[tuple[int, int]]]:
-        """Each sentence that prescribes, but for those that only go on; the first one has the whole paragraph."""
+        """Each sentence that prescribes, but for those that only go on.
+
+        The first one has the whole paragraph.
+        """
         starts = [
-            number for number, sentence in enumerate(every) if _says(sentence) and not (number and _goes_on(sentence))
+            number
+            for number, sentence in enumerate(every)
+            if _says(sentence) and not (number and _goes_on(sentence))
         ]
         if not starts:
             return [], [(node.start, node.end)]
@@ -263,9 +327,15 @@ class _Cutter:
         for number, following in zip(starts[1:], [*starts[2:], len(every)], strict=False):
             text = " ".join(every[number:following])
             last = following == len(every)
-            code = self._text(node.prose[-1][1], node.end) if last else ""
-            text = f"{text}\n{code}" if code.strip() else text
-            title = title_of(self._with_command(every[number], node if last else None), heading=context.heading)
+            if last:
+                code = self._text(node.prose[-1][1], node.end)
+            else:
+                code = ""
+            if code.strip():
+                text = f"{text}\n{code}"
+            title = title_of(
+                self._with_command(every[number], node if last else None), heading=context.heading
+            )
             reason = reason_near(every[number:following], 0) or reason_near(every, number)
             drafts.append(_Draft(title, [(node.start, node.end)], text, reason, text))
         return drafts, []
@@ -282,7 +352,9 @@ class _Cutter:
         """A part with all below it as one statement, which names what is below where there is room."""
         end = _last(node)
         sentence = every[place]
-        items = [plain(self._prose(below)) for below in node.below]
+        items = []
+        for below in node.below:
+            items.append(plain(self._prose(below)))
         joined = f"{plain(sentence)} {'; '.join(item.rstrip('.;,') for item in items)}"
         if place == len(every) - 1 and len(joined) <= TITLE_LENGTH:
             sentence = joined
@@ -295,9 +367,18 @@ class _Cutter:
         if node is None or not sentence.endswith(":") or not node.prose:
             return sentence
         code = self._text(node.prose[-1][1], node.end).strip().split("\n")
-        lines = [row.strip() for row in code if row.strip() and not row.strip().startswith(("```", "~~~"))]
-        short = len(lines) == 1 and len(sentence) + len(lines[0]) < TITLE_LENGTH - 2 and "`" not in lines[0]
-        return f"{sentence} `{lines[0]}`" if short else sentence
+        lines = []
+        for row in code:
+            if row.strip() and not row.strip().startswith(("```", "~~~")):
+                lines.append(row.strip())
+        short = (
+            len(lines) == 1
+            and len(sentence) + len(lines[0]) < TITLE_LENGTH - 2
+            and "`" not in lines[0]
+        )
+        if short:
+            return f"{sentence} `{lines[0]}`"
+        return sentence
 
     # --- the lines ---
 
@@ -318,22 +399,37 @@ class _Cutter:
         text = self._text(node.start, node.end)
         return bool(text.strip()) and _IMPORTS.fullmatch(text) is not None
 
-    def _given_away(self, drafts: list[_Draft], described: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """What describes something; headings alone go with the statement beside them, imports are left out."""
+    def _given_away(
+        self, drafts: list[_Draft], described: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """What describes something.
+
+        Headings alone go with the statement beside them, imports are left out.
+        """
         described = [span for span in described if not _IMPORTS.fullmatch(self._text(*span))]
         if not drafts or not all(self._says_nothing(span) for span in described):
             return described
         for span in described:
-            before = [statement for statement in drafts if statement.spans[0] < span and not statement.text]
-            nearest = before[-1] if before else drafts[0]
+            before = []
+            for statement in drafts:
+                if statement.spans[0] < span and not statement.text:
+                    before.append(statement)
+            if before:
+                nearest = before[-1]
+            else:
+                nearest = drafts[0]
             nearest.spans = sorted([*nearest.spans, span])
         return []
 
     def _says_nothing(self, span: tuple[int, int]) -> bool:
         if span[1] <= self._skipped:
             return True
-        rows = [row.strip() for row in self._rows[span[0] : span[1]]]
-        return all(not row or row.startswith(("#", "<!--")) or set(row) <= set("-=*_ ") for row in rows)
+        rows = []
+        for row in self._rows[span[0] : span[1]]:
+            rows.append(row.strip())
+        return all(
+            not row or row.startswith(("#", "<!--")) or set(row) <= set("-=*_ ") for row in rows
+        )
 
     def _joined(self, spans: list[tuple[int, int]]) -> str:
         """The lines of these spans, with a blank line where something between them is left out."""
@@ -341,7 +437,12 @@ class _Cutter:
         for start, end in spans:
             piece = self._text(start, end)
             is_item = _ITEM.match(piece) is not None
-            if text and start != last and not text.endswith("\n\n") and not (after_item and is_item):
+            if (
+                text
+                and start != last
+                and not text.endswith("\n\n")
+                and not (after_item and is_item)
+            ):
                 text += "\n" if text.endswith("\n") else "\n\n"
             text += piece
             last, after_item = end, is_item
@@ -350,7 +451,11 @@ class _Cutter:
     def _made(self, draft: _Draft) -> Statement:
         text = draft.text or self._joined(draft.spans)
         return Statement(
-            draft.title, _upright(text), " ".join(draft.wording.split()), draft.reason, draft.spans[0][0] + 1
+            draft.title,
+            _upright(text),
+            " ".join(draft.wording.split()),
+            draft.reason,
+            draft.spans[0][0] + 1,
         )
 
 
@@ -396,10 +501,20 @@ def _understood(every: list[str], place: int) -> str:
     """A sentence, with those before it where it speaks of what they name and a title has room for them."""
     sentence = every[place]
     labelled = _LABEL.match(plain(every[0])) is not None
-    first = 0 if labelled else place - 1
-    needs = place and (labelled or _goes_on(sentence) or _SPEAKS_OF.search(" ".join(plain(sentence).split()[:8])))
-    above = " ".join(every[first:place]) if needs else ""
-    return f"{above} {sentence}" if above and len(plain(above)) <= TITLE_LENGTH // 2 else sentence
+    if labelled:
+        first = 0
+    else:
+        first = place - 1
+    needs = place and (
+        labelled or _goes_on(sentence) or _SPEAKS_OF.search(" ".join(plain(sentence).split()[:8]))
+    )
+    if needs:
+        above = " ".join(every[first:place])
+    else:
+        above = ""
+    if above and len(plain(above)) <= TITLE_LENGTH // 2:
+        return f"{above} {sentence}"
+    return sentence
 
 
 def _below(
@@ -423,14 +538,20 @@ def _upright(text: str) -> str:
     if indent < 4:
         return text
     rows = text.split("\n")
-    return "\n".join(row[min(indent, len(row) - len(row.lstrip(" "))) :] for row in rows)
+    results = []
+    for row in rows:
+        results.append(row[min(indent, len(row) - len(row.lstrip(" "))) :])
+    return "\n".join(results)
 
 
 # --- the tree ---
 
 
 def _nodes(text: str, offset: int) -> list[_Node]:
-    """The parts of a text below each other: headings, paragraphs with the lists that they announce, items."""
+    """The parts of a text below each other.
+
+    Headings, paragraphs with the lists that they announce, items.
+    """
     rows = lines_of(text)
     pieces = list(_pieces(text))
     if not pieces:
@@ -439,8 +560,14 @@ def _nodes(text: str, offset: int) -> list[_Node]:
     top = _Node("heading", 0, 0, 0, [])
     path = [top]
     for place, (kind, rank, start, prose_end) in enumerate(pieces):
-        end = pieces[place + 1][2] if place + 1 < len(pieces) else len(rows)
-        prose = [(start + offset, (prose_end if kind != "heading" else end) + offset)] if kind in _WORDS else []
+        if place + 1 < len(pieces):
+            end = pieces[place + 1][2]
+        else:
+            end = len(rows)
+        if kind in _WORDS:
+            prose = [(start + offset, (prose_end if kind != "heading" else end) + offset)]
+        else:
+            prose = []
         node = _Node(kind, rank, start + offset, end + offset, prose)
         last = path[-1]
         if _continues(last, node, rows, offset):
@@ -472,16 +599,27 @@ def _pieces(text: str) -> list[tuple[str, int, int, int]]:
             depth += 1
         elif token.type in {"bullet_list_close", "ordered_list_close"}:
             depth -= 1
-        elif token.map is not None and (token.type == "list_item_open" or token.type in _KINDS) and token.nesting >= 0:
+        elif (
+            token.map is not None
+            and (token.type == "list_item_open" or token.type in _KINDS)
+            and token.nesting >= 0
+        ):
             start, end = token.map
-            kind = "item" if token.type == "list_item_open" else _KINDS[token.type]
+            if token.type == "list_item_open":
+                kind = "item"
+            else:
+                kind = _KINDS[token.type]
             if kind == "heading" and depth:
                 kind = "prose"
             if pieces and pieces[-1][2] == start:
-                if pieces[-1][0] == "item":  # the first block of an item
+                if pieces[-1][0] == "item":
+                    # the first block of an item
                     pieces[-1] = (*pieces[-1][:3], end if kind == "prose" else start)
             else:
-                rank = int(token.tag[1:]) if kind == "heading" else _TEXT + 2 * depth + (kind != "item" and depth > 0)
+                if kind == "heading":
+                    rank = int(token.tag[1:])
+                else:
+                    rank = _TEXT + 2 * depth + (kind != "item" and depth > 0)
                 pieces.append((kind, rank, start, start if kind == "item" else end))
         quoted += token.type == "blockquote_open"
     if unread:
@@ -491,13 +629,18 @@ def _pieces(text: str) -> list[tuple[str, int, int, int]]:
 
 
 def _continues(last: _Node, node: _Node, rows: list[str], offset: int) -> bool:
-    """Whether a block belongs to the part before it: code below its words, or a further paragraph of an item."""
+    """Whether a block belongs to the part before it.
+
+    Code below its words, or a further paragraph of an item.
+    """
     if last.below or last.kind not in {"prose", "item"}:
         return False
     if node.rank == last.rank + 1 and last.kind == "item":
         return node.kind in {"prose", "code"}
     same = node.rank == last.rank and last.kind == "prose"
-    return same and (node.kind == "code" or (node.kind == "table" and _announces(last, rows, offset)))
+    return same and (
+        node.kind == "code" or (node.kind == "table" and _announces(last, rows, offset))
+    )
 
 
 def _takes(node: _Node, rank: int, rows: list[str], offset: int) -> bool:
@@ -510,5 +653,6 @@ def _takes(node: _Node, rank: int, rows: list[str], offset: int) -> bool:
 def _announces(node: _Node, rows: list[str], offset: int) -> bool:
     start, end = node.prose[-1] if node.prose else (node.start, node.start)
     return (
-        "".join(rows[start - offset : end - offset]).rstrip().rstrip("*_").endswith((":", "\uff1a")) and node.end >= end
+        "".join(rows[start - offset : end - offset]).rstrip().rstrip("*_").endswith((":", "\uff1a"))
+        and node.end >= end
     )

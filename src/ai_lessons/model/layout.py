@@ -19,8 +19,10 @@ MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
 DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")
 SIDE_SUFFIX = ".md"
 CONFIG_PATH = ".ai-lessons/config.yaml"
-SLUG_LENGTH = 50  # Characters: a list of files stays readable
-NAME_BYTES = 255  # NAME_MAX of all common file systems
+# Characters: a list of files stays readable
+SLUG_LENGTH = 50
+# NAME_MAX of all common file systems
+NAME_BYTES = 255
 
 # Vowels and accents that are parts of words
 _MARK = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u1000-\u109f\u1780-\u17d3]"
@@ -29,7 +31,9 @@ _NEVER_IN_ROOT = frozenset(
     ("readme", "contributing", "changelog", "license", "security", "agents", "claude", "codeowners")
 )
 _WINDOWS_CHARACTERS = frozenset('<>:"|?*\\')
-_WINDOWS_DEVICE = expression(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE)
+_WINDOWS_DEVICE = expression(
+    r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE
+)
 _GIT_SHORT_NAME = expression(r"git~[0-9]+", re.IGNORECASE)
 
 
@@ -44,8 +48,8 @@ class Place(NamedTuple):
 def place(path: str) -> Place | None:
     """Read a repository-relative path with `/`; None if no file of that name can be an entry.
 
-    Below `scripts/` every file qualifies, side files (`X.md` beside `X`) included: telling those apart needs the
-    other names of the folder, which the caller has.
+    Below `scripts/` every file qualifies, side files (`X.md` beside `X`) included: telling those
+    apart needs the other names of the folder, which the caller has.
     """
     if path.startswith(".") or "/." in path or "__pycache__/" in path:
         return None
@@ -58,10 +62,17 @@ def place(path: str) -> Place | None:
     if kind is not None:
         suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
         entry = kind is Kind.SCRIPT or path.lower().endswith(suffixes)
-        return Place(parts[0], kind, parts[2] if kind.is_resource and len(parts) > 3 else None) if entry else None
-    if not path.lower().endswith((*MARKDOWN_SUFFIXES, ".rst", ".adoc") if parts[0] == "docs" else MARKDOWN_SUFFIXES):
+        return (
+            Place(parts[0], kind, parts[2] if kind.is_resource and len(parts) > 3 else None)
+            if entry
+            else None
+        )
+    if not path.lower().endswith(
+        (*MARKDOWN_SUFFIXES, ".rst", ".adoc") if parts[0] == "docs" else MARKDOWN_SUFFIXES
+    ):
         return None
-    if parts[0] == Kind.RULE.folder:  # fail closed: a `rules` folder without a project holds rules, not docs
+    if parts[0] == Kind.RULE.folder:
+        # fail closed: a `rules` folder without a project holds rules, not docs
         return Place(GLOBAL_PROJECT, Kind.RULE)
     return Place(parts[0], None)
 
@@ -77,31 +88,51 @@ def side_of(path: str) -> str:
 
 
 def slug(title: str, keep: str = "") -> str:
-    """Lower-case words of any script joined by `-`, Latin without accents, cut between words; never empty.
+    """Lower-case words of any script joined by `-`, Latin without accents, cut between words.
+
+    Never empty.
 
     At most `SLUG_LENGTH` characters. A word may end in the marks of `keep`.
     """
     folded = unicodedata.normalize("NFKD", title.casefold())
     plain = unicodedata.normalize("NFC", re.sub(r"(?<=[a-z])[\u0300-\u036f]+", "", folded))
     words = re.findall(rf"(?:[^\W_]|{_MARK})+[{keep}]*" if keep else rf"(?:[^\W_]|{_MARK})+", plain)
-    longer = [prefix for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}") if len(prefix) <= SLUG_LENGTH]
-    return longer[-1] if longer else "".join(words)[:SLUG_LENGTH] or "entry"
+    longer = [
+        prefix
+        for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}")
+        if len(prefix) <= SLUG_LENGTH
+    ]
+    if longer:
+        return longer[-1]
+    return "".join(words)[:SLUG_LENGTH] or "entry"
 
 
 def new_path(kind: Kind, project: str, title: str, entry_id: str, created: str) -> str:
-    """The file of a new entry that is no resource; a lesson lies in the month of `created` (ISO 8601)."""
-    # git writes the tree of a folder anew for every commit, so thousands of files in one folder make each slower
-    folder = f"{kind.folder}/{created[:7]}" if kind is Kind.LESSON else kind.folder
+    """The file of a new entry that is no resource.
+
+    A lesson lies in the month of `created` (ISO 8601).
+    """
+    # git writes the tree of a folder anew for every commit, so thousands of files in one folder
+    # make each slower
+    if kind is Kind.LESSON:
+        folder = f"{kind.folder}/{created[:7]}"
+    else:
+        folder = kind.folder
     return f"{project}/{folder}/{slug(title)}-{entry_id[-HANDLE_LENGTH:].lower()}.md"
 
 
 def resource_path(kind: Kind, project: str, versions: Sequence[str], file_name: str) -> str:
-    """A doc's or script's file; `file_name` may hold folders of its own, kept below the version bucket."""
+    """A doc's or script's file.
+
+    `file_name` may hold folders of its own, kept below the version bucket.
+    """
     return f"{project}/{kind.folder}/{bucket(versions)}/{file_name}"
 
 
 def bucket(versions: Sequence[str]) -> str:
-    """The folder that follows from the versions: the only one, `shared` for several, `unversioned` for none.
+    """The folder that follows from the versions.
+
+    The only one, `shared` for several, `unversioned` for none.
 
     A version that cannot be a folder name (`release/1.0`) gets `-` for what does not fit.
     """
@@ -110,11 +141,15 @@ def bucket(versions: Sequence[str]) -> str:
     if len(set(versions)) > 1:
         return SHARED
     name = "".join("-" if _is_odd(c) or c == "/" else c for c in versions[0]).strip(" .")
-    return name if name and not _WINDOWS_DEVICE.fullmatch(name) else f"v-{name}"
+    if name and not _WINDOWS_DEVICE.fullmatch(name):
+        return name
+    return f"v-{name}"
 
 
 def relocated(path: str, project: str | None, versions: Sequence[str] | None) -> str:
-    """Where the entry at `path` belongs if its project or versions become these (None: stay as they are).
+    """Where the entry at `path` belongs if its project or versions become these (None.
+
+    Stay as they are).
 
     Files outside the layout of kind folders stay where they are, but for a change of project.
     """
@@ -128,9 +163,12 @@ def relocated(path: str, project: str | None, versions: Sequence[str] | None) ->
 
 
 def derived_id(path: str) -> str:
-    """The id of a file that states none: a ULID of time zero whose random part is 10 bytes of the path's SHA-256.
+    """The id of a file that states none.
 
-    Stable as long as the file stays where it is; a move makes another id, which is why `adopt` writes one down.
+    A ULID of time zero whose random part is 10 bytes of the path's SHA-256.
+
+    Stable as long as the file stays where it is; a move makes another id, which is why `adopt`
+    writes one down.
     """
     return ulid(0, sha256(path.encode("utf-8", "surrogateescape")).digest()[:10])
 
@@ -143,11 +181,13 @@ def blob_id(data: bytes) -> str:
 def check_path(path: str, *, hidden: bool = False) -> None:
     """Refuse a path that is not safe to write. Does not look at links.
 
-    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder. Raises Refused: the
-    path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or git-lookalike name, or is
-    too long.
+    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder.
+    Raises Refused: the path is absolute, has `..` or an empty part, a hidden, control,
+    bidirectional, Windows or git-lookalike name, or is too long.
     """
-    reason = _path_fault(path) or next(filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), "")
+    reason = _path_fault(path) or next(
+        filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), ""
+    )
     if reason:
         raise Refused(f"{path!r} cannot be a path in a knowledge repository: {reason}")
 
@@ -159,7 +199,10 @@ def project_name(name: str) -> str:
 
 def plain_name(name: str, what: str, hint: str) -> str:
     """The name itself, if a file or folder can have it. Raises UsageError: it cannot be `what`."""
-    fault = "it has a slash" if "/" in name else ""
+    if "/" in name:
+        fault = "it has a slash"
+    else:
+        fault = ""
     try:
         check_path(name)
     except Refused as error:
@@ -174,7 +217,8 @@ def _path_fault(path: str) -> str:
         return "it is empty"
     if path.startswith("/") or re.match(r"[A-Za-z]:", path):
         return "it is absolute"
-    if len(path.encode("utf-8", "surrogateescape")) > 1024:  # PATH_MAX of macOS, the smallest
+    if len(path.encode("utf-8", "surrogateescape")) > 1024:
+        # PATH_MAX of macOS, the smallest
         return "it is longer than 1024 bytes"
     return ""
 
@@ -183,7 +227,9 @@ def _name_fault(name: str, *, hidden: bool) -> str:
     if name in {"", ".", ".."}:
         return f"{name or 'an empty name'!r} is not a name"
     if any(map(_is_odd, name)):
-        return "it holds a character that is invisible, turns text around or is forbidden on Windows"
+        return (
+            "it holds a character that is invisible, turns text around or is forbidden on Windows"
+        )
     folded = unicodedata.normalize("NFKC", name).casefold().rstrip(" .")
     if folded == ".git" or _GIT_SHORT_NAME.fullmatch(folded):
         return f"{name!r} is git's own folder to some file systems"
@@ -197,13 +243,22 @@ def _name_fault(name: str, *, hidden: bool) -> str:
 
 
 def _is_odd(character: str) -> bool:
-    return character in _WINDOWS_CHARACTERS or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    return character in _WINDOWS_CHARACTERS or unicodedata.category(character) in {
+        "Cc",
+        "Cf",
+        "Cs",
+        "Co",
+        "Zl",
+        "Zp",
+    }
 
 
 # --- globs of `applies_to` and of checks ---
 
-LONGEST_GLOB = 500  # Characters of a pattern; a longer one names nothing
-MOST_ALTERNATIVES = 64  # What the braces of one pattern may come to; with more it names nothing
+# Characters of a pattern; a longer one names nothing
+LONGEST_GLOB = 500
+# What the braces of one pattern may come to; with more it names nothing
+MOST_ALTERNATIVES = 64
 _DEEP = "**"
 _BRACES = expression(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
 """The innermost that let choose: braces without a comma are letters."""
@@ -213,9 +268,16 @@ _SIGN = expression(r"\\(.)|\[\^", re.DOTALL)
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the pattern names the file. `path` is relative to the root of the project, with `/`."""
-    parts = [part for part in path.split("/") if part not in {"", "."}]
-    if ".." in parts:  # whose place is not known
+    """Whether the pattern names the file.
+
+    `path` is relative to the root of the project, with `/`.
+    """
+    parts = []
+    for part in path.split("/"):
+        if part not in {"", "."}:
+            parts.append(part)
+    if ".." in parts:
+        # whose place is not known
         return False
     return bool(parts) and any(_in_order(rows, parts) for rows in _compiled(pattern.strip()))
 
@@ -232,7 +294,8 @@ EXACT, BELOW, BY_NAME, BY_KIND, ANYTHING = 4, 3, 2, 1, 0
 def specificity(patterns: Iterable[str], paths: Iterable[str]) -> int:
     """How closely the patterns that match name one of the files.
 
-    `EXACT`: its path, `BELOW`: a folder of it, `BY_NAME`: a part of its name, `BY_KIND`: its extension, or `ANYTHING`.
+    `EXACT`: its path, `BELOW`: a folder of it, `BY_NAME`: a part of its name, `BY_KIND`: its
+    extension, or `ANYTHING`.
     """
     files = list(paths)
     matching = (pattern for pattern in patterns if any(matches(pattern, path) for path in files))
@@ -241,13 +304,21 @@ def specificity(patterns: Iterable[str], paths: Iterable[str]) -> int:
 
 def _specific(pattern: str) -> int:
     *folders, name = pattern.strip().strip("/").split("/")
-    plain = [not _MAGIC.intersection(part) for part in (*folders, name)]
+    plain = []
+    for part in (*folders, name):
+        plain.append(not _MAGIC.intersection(part))
     if all(plain) and not pattern.endswith("/"):
-        return EXACT if folders or pattern.startswith("/") else BY_NAME
+        if folders or pattern.startswith("/"):
+            return EXACT
+        return BY_NAME
     if any(plain[: len(folders)]) or (plain[-1] and pattern.endswith("/")):
         return BELOW
     stem = name.rpartition(".")[0] or name
-    return BY_NAME if re.search(r"\w", re.sub(r"\[[^]]{0,255}\]", "", stem)) else BY_KIND if "." in name else ANYTHING
+    if re.search(r"\w", re.sub(r"\[[^]]{0,255}\]", "", stem)):
+        return BY_NAME
+    if "." in name:
+        return BY_KIND
+    return ANYTHING
 
 
 _MAGIC = frozenset("*?[{\\")
@@ -257,12 +328,21 @@ def stated(value: object) -> list[str]:
     """The patterns that an entry states, as a list whatever it wrote."""
     if isinstance(value, str):
         return [value]
-    return [pattern for pattern in value if isinstance(pattern, str)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [pattern for pattern in value if isinstance(pattern, str)]
+    return []
 
 
 def globs(value: object) -> list[str]:
-    """The globs that an entry states: those of a list with commas, which other tools write, each by itself."""
-    return [glob for pattern in stated(value) for glob in divided(pattern)]
+    """The globs that an entry states.
+
+    Those of a list with commas, which other tools write, each by itself.
+    """
+    globs: list[str] = []
+    for pattern in stated(value):
+        for glob in divided(pattern):
+            globs.append(glob)
+    return globs
 
 
 @lru_cache(maxsize=1024)
@@ -271,11 +351,16 @@ def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
     if not pattern or len(pattern) > LONGEST_GLOB:
         return ()
     several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
-    return tuple(tuple(_rows(alternative)) for alternative in several) if len(several) <= MOST_ALTERNATIVES else ()
+    if len(several) <= MOST_ALTERNATIVES:
+        return tuple(tuple(_rows(alternative)) for alternative in several)
+    return ()
 
 
 def divided(pattern: str) -> list[str]:
-    """The globs of a list with commas, as Copilot and Cursor write it; commas within braces or brackets divide none."""
+    """The globs of a list with commas, as Copilot and Cursor write it.
+
+    Commas within braces or brackets divide none.
+    """
     parts, deep = [""], 0
     for sign in re.findall(r"\\.|\[!?\]?[^\]]{0,255}\]|.", pattern, re.DOTALL):
         deep = max(0, deep + (sign == "{") - (sign == "}"))
@@ -283,7 +368,11 @@ def divided(pattern: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += sign
-    return [part.strip() for part in parts if part.strip()]
+    results: list[str] = []
+    for part in parts:
+        if part.strip():
+            results.append(part.strip())
+    return results
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
@@ -297,23 +386,32 @@ def _alternatives(pattern: str) -> Iterator[str]:
 
 
 def _rows(pattern: str) -> list[str]:
-    parts = [part for part in pattern.split("/") if part not in {"", "."}]
+    parts = []
+    for part in pattern.split("/"):
+        if part not in {"", "."}:
+            parts.append(part)
     if len(parts) == 1 and "/" not in pattern:
         parts.insert(0, _DEEP)
     if pattern.endswith("/") and parts and parts[-1] != _DEEP:
         parts.append(_DEEP)
-    if parts[-1:] == [_DEEP]:  # `docs/**` names what is below, not the folder itself
+    if parts[-1:] == [_DEEP]:
+        # `docs/**` names what is below, not the folder itself
         parts.append("*")
     return parts
 
 
 @lru_cache(maxsize=1024)
 def _segment(part: str) -> re.Pattern[str]:
-    """As `fnmatch` has it, whose patterns never go back behind a star; it knows no backslash and no `[^a]`."""
+    """As `fnmatch` has it, whose patterns never go back behind a star.
+
+    It knows no backslash and no `[^a]`.
+    """
 
     def plain(match: re.Match[str]) -> str:
         character = match[1] or "[!"
-        return f"[{character}]" if character in "*?[" else character
+        if character in "*?[":
+            return f"[{character}]"
+        return character
 
     return re.compile(translate(_SIGN.sub(plain, part)))
 
@@ -327,7 +425,9 @@ def _in_order(segments: Sequence[str], names: Sequence[str]) -> bool:
     last, taken = -1, 0
 
     def fits(segment: str, name: str) -> bool:
-        return segment == name if _MAGIC.isdisjoint(segment) else _segment(segment).match(name) is not None
+        if _MAGIC.isdisjoint(segment):
+            return segment == name
+        return _segment(segment).match(name) is not None
 
     while have < len(names):
         if want < len(segments) and segments[want] == _DEEP:

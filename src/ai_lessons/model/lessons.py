@@ -1,4 +1,7 @@
-"""What only lessons have: the pattern `WHEN … -> DO … -> BECAUSE …`, origin, scope; and words that may become one."""
+"""What only lessons have: the pattern `WHEN … -> DO … -> BECAUSE …`, origin, scope.
+
+And words that may become one.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import EntrySummary
 
-CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
+# How sure a lesson is taken to be by who states it
+CONFIDENCE = {"ai": "medium", "user": "high"}
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
-TITLE_LENGTH = 100  # characters of the title that a pattern gives
+# characters of the title that a pattern gives
+TITLE_LENGTH = 100
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
 _NOT = expression(rf"NOT{_END}", re.IGNORECASE)
@@ -30,31 +35,58 @@ _BECAUSE = expression(rf"{_ARROW}BECAUSE{_END}", re.IGNORECASE)
 
 
 def parse(text: str) -> Pattern:
-    """The pattern that a text states. Raises UsageError: a part is missing or empty, with its line and column."""
+    """The pattern that a text states.
+
+    Raises UsageError: a part is missing or empty, with its line and column.
+    """
     when = _WHEN.match(text)
     if when is None:
-        fault = "the pattern does not begin with WHEN" if text.strip() else "the pattern is empty"
+        if text.strip():
+            fault = "the pattern does not begin with WHEN"
+        else:
+            fault = "the pattern is empty"
         raise _fault(text, len(text) - len(text.lstrip()), fault)
     do = _DO.search(text, when.end())
     because = _BECAUSE.search(text, do.end() if do else when.end())
     if do is None or because is None:
-        missing = "-> BECAUSE" if do else "-> DO or -> DO NOT"
-        raise _fault(text, because.start() if because else len(text.rstrip()), f"the pattern has no {missing}")
+        if do:
+            missing = "-> BECAUSE"
+        else:
+            missing = "-> DO or -> DO NOT"
+        raise _fault(
+            text,
+            because.start() if because else len(text.rstrip()),
+            f"the pattern has no {missing}",
+        )
     action, negative = _action(text[do.end() : because.start()], negative=bool(do["not"]))
-    pattern = Pattern(part(text[when.end() : do.start()]), action, part(text[because.end() :]), negative)
-    verb = "DO NOT" if negative else "DO"
-    for name, words, mark in (("WHEN", pattern.when, when), (verb, action, do), ("BECAUSE", pattern.because, because)):
+    pattern = Pattern(
+        part(text[when.end() : do.start()]), action, part(text[because.end() :]), negative
+    )
+    if negative:
+        verb = "DO NOT"
+    else:
+        verb = "DO"
+    for name, words, mark in (
+        ("WHEN", pattern.when, when),
+        (verb, action, do),
+        ("BECAUSE", pattern.because, because),
+    ):
         if not words:
             raise _fault(text, mark.end(), f"{name} is empty")
     return pattern
 
 
 def build(when: str | None, do: str | None, dont: str | None, because: str | None) -> Pattern:
-    """The pattern whose parts are given one by one. Raises UsageError: they make none, or another one."""
+    """The pattern whose parts are given one by one.
+
+    Raises UsageError: they make none, or another one.
+    """
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")
     by_name = {"WHEN": when, "DO or DO NOT": do if dont is None else dont, "BECAUSE": because}
-    parts = {name: part(text or "") for name, text in by_name.items()}
+    parts = {}
+    for name, text in by_name.items():
+        parts[name] = part(text or "")
     if missing := [name for name, words in parts.items() if not words]:
         hint = "give --when, --do or --dont, and --because"
         raise UsageError(f"the pattern has no {' and '.join(missing)}", hint=hint)
@@ -69,14 +101,21 @@ def build(when: str | None, do: str | None, dont: str | None, because: str | Non
 def part(text: str) -> str:
     """One part: white space made single, brackets round the whole of it taken away."""
     words = " ".join(text.split())
-    for _ in range(10):  # pairs of brackets round a part that are taken away
-        words = words[1:-1].strip() if _bracketed(words) else words
+    for _ in range(10):
+        # pairs of brackets round a part that are taken away
+        if _bracketed(words):
+            words = words[1:-1].strip()
     return words
 
 
 def title_of(pattern: Pattern) -> str:
-    """What stands in for a title: `editing tmux.conf: read first`, at most `TITLE_LENGTH` characters."""
-    return one_line(f"{pattern.when}: {'do not ' if pattern.negative else ''}{pattern.action}", TITLE_LENGTH)
+    """What stands in for a title: `editing tmux.conf.
+
+    Read first`, at most `TITLE_LENGTH` characters.
+    """
+    return one_line(
+        f"{pattern.when}: {'do not ' if pattern.negative else ''}{pattern.action}", TITLE_LENGTH
+    )
 
 
 def _action(text: str, *, negative: bool) -> tuple[str, bool]:
@@ -88,15 +127,26 @@ def _action(text: str, *, negative: bool) -> tuple[str, bool]:
 
 
 def _bracketed(text: str) -> bool:
-    """Whether the bracket at the beginning is closed by the one at the end: not so in `[a] or [b]`."""
+    """Whether the bracket at the beginning is closed by the one at the end.
+
+    Not so in `[a] or [b]`.
+    """
     depths = list(accumulate((character == "[") - (character == "]") for character in text))
-    return text.startswith("[") and text.endswith("]") and 0 in depths and depths.index(0) == len(text) - 1
+    return (
+        text.startswith("[")
+        and text.endswith("]")
+        and 0 in depths
+        and depths.index(0) == len(text) - 1
+    )
 
 
 def _fault(text: str, position: int, fault: str) -> UsageError:
     line = text.count("\n", 0, position) + 1
     column = position - (text.rfind("\n", 0, position) + 1) + 1
-    where = f"column {column}" if "\n" not in text.strip() and line == 1 else f"line {line}, column {column}"
+    if "\n" not in text.strip() and line == 1:
+        where = f"column {column}"
+    else:
+        where = f"line {line}, column {column}"
     return UsageError(f"{fault} at {where}", hint=f"write {GRAMMAR}")
 
 
@@ -127,7 +177,9 @@ TYPES: Mapping[str, Type] = {
         "promoted from {from_scope}, there {original}",
         (TIER, ALPHA, BETA),
     ),
-    "imported": Type("Imported", {"file": "source_file", "at": "imported_at"}, "imported from {file} on {at}"),
+    "imported": Type(
+        "Imported", {"file": "source_file", "at": "imported_at"}, "imported from {file} on {at}"
+    ),
     "enterprise_curated": Type("EnterpriseCurated", {"curator": "curator"}, "curated by {curator}"),
 }
 
@@ -138,19 +190,35 @@ def source_line(source: object) -> str:
         return str(source)
     kind = TYPES.get(str(source.get(TYPE)))
     if kind is None or not all(key in source for key in kind.keys):
-        return ", ".join(f"{key} {value}" for key, value in source.items())
-    how = f"{source[HOW]}; " if HOW in source else ""
+        results = []
+        for key, value in source.items():
+            results.append(f"{key} {value}")
+        return ", ".join(results)
+    if HOW in source:
+        how = f"{source[HOW]}; "
+    else:
+        how = ""
     return how + kind.sentence.format_map({key: str(source[key]) for key in kind.keys})
 
 
 def faults(source: Mapping[str, Any]) -> Iterator[str]:
     """The faults of a source block."""
     type_name = source.get(TYPE)
-    kind = TYPES.get(type_name) if isinstance(type_name, str) else None
+    kind = None
+    if isinstance(type_name, str):
+        kind = TYPES.get(type_name)
     if kind is None:
-        yield "source has no type" if type_name is None else f"source.type {type_name!r} is none of {', '.join(TYPES)}"
+        yield (
+            "source has no type"
+            if type_name is None
+            else f"source.type {type_name!r} is none of {', '.join(TYPES)}"
+        )
         return
-    yield from (f"source has no {key}, which type {type_name} needs" for key in kind.keys if key not in source)
+    yield from (
+        f"source has no {key}, which type {type_name} needs"
+        for key in kind.keys
+        if key not in source
+    )
     keys = (TYPE, HOW, *kind.keys, *kind.may)
     for key, value in source.items():
         if key not in keys:
@@ -159,11 +227,26 @@ def faults(source: Mapping[str, Any]) -> Iterator[str]:
             yield f"source.{key} cannot be {value!r}"
 
 
-def promoted(source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None) -> dict[str, Any]:
-    """The block of an entry that was promoted, of whose `source` the word stays; `start`: its alpha and beta."""
-    how = source.get(HOW) if isinstance(source, dict) else source
-    word = {HOW: how} if how in tuple(Source) else {}
-    numbers = {ALPHA: f"{start[0]:.6f}", BETA: f"{start[1]:.6f}"} if start else {}  # as YAML here reads them
+def promoted(
+    source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None
+) -> dict[str, Any]:
+    """The block of an entry that was promoted, of whose `source` the word stays.
+
+    `start`: its alpha and beta.
+    """
+    if isinstance(source, dict):
+        how = source.get(HOW)
+    else:
+        how = source
+    if how in tuple(Source):
+        word = {HOW: how}
+    else:
+        word = {}
+    # as YAML here reads them
+    if start:
+        numbers = {ALPHA: f"{start[0]:.6f}", BETA: f"{start[1]:.6f}"}
+    else:
+        numbers = {}
     return {TYPE: PROMOTED, **word, "from_scope": scope, ORIGINAL: original, TIER: tier, **numbers}
 
 
@@ -179,7 +262,10 @@ _SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
 
 
 def trust(summary: EntrySummary) -> tuple[bool, int, int]:
-    """A key that sorts lessons by how far they can be trusted, the least first: marked wrong, confidence, source."""
+    """A key that sorts lessons by how far they can be trusted, the least first.
+
+    Marked wrong, confidence, source.
+    """
     return summary.status != Status.WRONG, _level(summary.confidence), _level_of(summary.source)
 
 
@@ -195,41 +281,60 @@ def weakened(fields: Mapping[str, Any], weakest: EntrySummary) -> dict[str, Any]
     """The fields of a lesson that say more than the weakest of its origins, as they are where that one is not."""
     words = {key: value for key in ("confidence", "source") if (value := getattr(weakest, key))}
     source = fields.get("source")
-    how = source.get(HOW, source.get(TYPE)) if isinstance(source, dict) else source
+    if isinstance(source, dict):
+        how = source.get(HOW, source.get(TYPE))
+    else:
+        how = source
     changes = dict[str, Any]()
     if "confidence" in words and _level(words["confidence"]) < _level(fields.get("confidence")):
         changes["confidence"] = words["confidence"]
     if words.get("source") in _SOURCES and _level_of(words["source"]) < _level_of(how):
-        changes["source"] = {**source, HOW: words["source"]} if isinstance(source, dict) else words["source"]
+        changes["source"] = (
+            {**source, HOW: words["source"]} if isinstance(source, dict) else words["source"]
+        )
     return changes
 
 
 def vouching(weakest: Mapping[str, Any]) -> str:
-    """The weakest origin of an entry in words: `no surer than its origin L-8F3K2A (low, hearsay)`."""
+    """The weakest origin of an entry in words.
+
+    `no surer than its origin L-8F3K2A (low, hearsay)`.
+    """
     words = [weakest.get("confidence"), weakest.get("source")]
-    words += [Status.WRONG.value] if weakest.get("status") == Status.WRONG else []
+    if weakest.get("status") == Status.WRONG:
+        words += [Status.WRONG.value]
     return f"no surer than its origin {weakest['handle']} ({', '.join(str(word) for word in words if word)})"
 
 
 def start_of(source: object) -> float | None:
-    """Where an entry that was promoted begins, 0 to 1, as it stood when it was; None if nothing is written down."""
+    """Where an entry that was promoted begins, 0 to 1, as it stood when it was.
+
+    None if nothing is written down.
+    """
     if original_of(source) is None or not isinstance(source, dict):
         return None
     alpha, beta = _number(source.get(ALPHA)), _number(source.get(BETA))
-    return alpha / (alpha + beta) if alpha and beta else None
+    if alpha and beta:
+        return alpha / (alpha + beta)
+    return None
 
 
-IMPORTED: Final = "imported"  # The key that keeps what the author of an import said of its standing
+# The key that keeps what the author of an import said of its standing
+IMPORTED: Final = "imported"
 
 
 def claimed_of(fields: Mapping[str, Any]) -> float | None:
     """How sure the author of an imported entry was, 0 to 1; None if nothing is written down."""
     kept = fields.get(IMPORTED)
-    stated = kept.get("confidence") if isinstance(kept, dict) else None
+    stated = None
+    if isinstance(kept, dict):
+        stated = kept.get("confidence")
     if stated in _LEVELS:
         return round(0.1 + 0.2 * _LEVELS[stated], 1)
     number = _number(stated)
-    return number if number is not None and number <= 1 else None
+    if number is not None and number <= 1:
+        return number
+    return None
 
 
 def _fits(key: str, value: Any) -> bool:
@@ -257,31 +362,46 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if 0 < number <= 1e9 else None  # no count of uses is larger, and infinity would spoil every mean
+    # no count of uses is larger, and infinity would spoil every mean
+    if 0 < number <= 1e9:
+        return number
+    return None
 
 
 GLOBAL, USER, PROJECT = "global", "user", "project"
 
 
 class Scope(NamedTuple):
-    """Where something holds: everywhere, for one user, or in the project at a path. `global` has no value."""
+    """Where something holds: everywhere, for one user, or in the project at a path.
+
+    `global` has no value.
+    """
 
     kind: str
     value: str = ""
 
     def __str__(self) -> str:
-        return self.kind if self.kind == GLOBAL else f"{self.kind}:{self.value}"
+        if self.kind == GLOBAL:
+            return self.kind
+        return f"{self.kind}:{self.value}"
 
     @property
     def project(self) -> str:
-        """Its project here, the last part of the path, or `global`. Raises UsageError: no name is left of the path."""
-        return project_of(self.value) if self.kind == PROJECT else GLOBAL_PROJECT
+        """Its project here, the last part of the path, or `global`.
+
+        Raises UsageError: no name is left of the path.
+        """
+        if self.kind == PROJECT:
+            return project_of(self.value)
+        return GLOBAL_PROJECT
 
     @property
     def tagged(self) -> str | dict[str, str]:
         """As groove's export has it: `"Global"`, `{"User": NAME}`, `{"Project": PATH}`."""
         name = self.kind.capitalize()
-        return name if self.kind == GLOBAL else {name: self.value}
+        if self.kind == GLOBAL:
+            return name
+        return {name: self.value}
 
 
 def is_scope(text: str) -> bool:
@@ -291,7 +411,10 @@ def is_scope(text: str) -> bool:
 
 
 def read_scope(value: Any) -> Scope:
-    """The scope that a string or an export names; nothing is `global`. Raises UsageError: it is none."""
+    """The scope that a string or an export names; nothing is `global`.
+
+    Raises UsageError: it is none.
+    """
     if value in (None, "", "Global"):
         return Scope(GLOBAL)
     if isinstance(value, str) and is_scope(value):
@@ -305,18 +428,29 @@ def read_scope(value: Any) -> Scope:
 
 
 def of_entry(project: str, stated: object = None) -> Scope:
-    """The scope of an entry of this project: the one that it states, as long as it lies where that belongs."""
+    """The scope of an entry of this project.
+
+    The one that it states, as long as it lies where that belongs.
+    """
     try:
-        scope = read_scope(stated) if isinstance(stated, str) else None
+        scope = None
+        if isinstance(stated, str):
+            scope = read_scope(stated)
         if scope and scope.project == project:
             return scope
-    except UsageError:  # a file may say anything; `validate` names it
+    except UsageError:
+        # a file may say anything; `validate` names it
         pass
-    return Scope(GLOBAL) if project == GLOBAL_PROJECT else Scope(PROJECT, project)
+    if project == GLOBAL_PROJECT:
+        return Scope(GLOBAL)
+    return Scope(PROJECT, project)
 
 
 class ScopePlace(NamedTuple):
-    """Where lessons of a scope are: in the folder of this project, stating one of `scopes` (empty: nothing, or any)."""
+    """Where lessons of a scope are: in the folder of this project, stating one of `scopes` (empty.
+
+    Nothing, or any).
+    """
 
     project: str
     scopes: frozenset[str] = frozenset()
@@ -331,7 +465,8 @@ class ScopePlace(NamedTuple):
 def place_of(scope: str | None) -> ScopePlace:
     """The place of `global`, `user:NAME`, `project:PATH` or the name of a project.
 
-    What states no scope holds in all places of its project. Raises UsageError: no name is left of the path.
+    What states no scope holds in all places of its project. Raises UsageError: no name is left of
+    the path.
     """
     if not scope or scope == GLOBAL:
         return ScopePlace(GLOBAL_PROJECT, frozenset(("", GLOBAL)))
@@ -340,13 +475,17 @@ def place_of(scope: str | None) -> ScopePlace:
     parsed = read_scope(scope)
     if parsed == Scope(PROJECT, parsed.project):
         return ScopePlace(parsed.project)
-    return ScopePlace(parsed.project, frozenset((scope,) if parsed.kind == USER else (scope, "")), scope)
+    return ScopePlace(
+        parsed.project, frozenset((scope,) if parsed.kind == USER else (scope, "")), scope
+    )
 
 
 def named(project: str, stated: object) -> str:
     """The scope of an entry in output for people: the one that it states, else its project."""
     scope = of_entry(project, stated)
-    return project if scope in {Scope(GLOBAL), Scope(PROJECT, project)} else str(scope)
+    if scope in {Scope(GLOBAL), Scope(PROJECT, project)}:
+        return project
+    return str(scope)
 
 
 def project_of(name: object) -> str:
@@ -365,14 +504,15 @@ def project_of(name: object) -> str:
 
 # --- what a person says to an agent that may hold beyond the session ---
 
-SAID_BAR = 1.2  # From which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
+# From which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
+SAID_BAR = 1.2
 
 _CUES = (
     (1.2, "remember|keep in mind|from now on|going forward|in (?:the )?future|next time",
      ("merk(?:e)? dir|ab jetzt|künftig|in zukunft|désormais|à l['\u2019]avenir|retiens"
      "|recuerda|a partir de ahora|en adelante"),
      "记住|以后|今后|从现在起"),
-    (0.6, "\\A(?:no(?=[,.!: ])|nope|don['\u2019]?t|do not|wrong|that['\u2019]?s (?:not|wrong)|actually|never|stop)",
+    (0.6, ("\\A(?:no(?=[,.!: ])|nope|don['\u2019]?t|do not|wrong|that['\u2019]?s (?:not|wrong)|actually|never|stop)"),
      "\\A(?:nein|nicht|falsch|non|faux|ne|no|nunca)", "\\A(?:不|别|错)"),
     (0.7, "instead|rather|prefer\\w*|better|simply|in place of",
      "stattdessen|lieber|besser|statt|plutôt|à la place|mieux|en lugar de|en vez de|mejor|prefiero",
@@ -403,7 +543,10 @@ _CUES = (
     (0.3, "but|hmm|actually", "aber|eigentlich|mais|pero", "但|其实"),
     (0.2, "why", "warum|wieso|pourquoi|por qué", "为什么"),
 )  # fmt: skip
-"""What each adds, once; by its words in English, in German, French or Spanish, and in Chinese, without blanks."""
+"""What each adds, once.
+
+By its words in English, in German, French or Spanish, and in Chinese, without blanks.
+"""
 
 # Words and lines of a prompt: set with those of `SAID_BAR`, but for the last, which nobody types.
 _FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150
@@ -419,16 +562,19 @@ _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 
 @cache
 def _patterns() -> tuple[tuple[float, re.Pattern[str]], ...]:
-    return tuple(
-        (adds, re.compile(rf"(?i)\b(?:{english}|{further})\b|{signs}")) for adds, english, further, signs in _CUES
-    )
+    patterns = []
+    for adds, english, further, signs in _CUES:
+        patterns.append((adds, re.compile(rf"(?i)\b(?:{english}|{further})\b|{signs}")))
+    return tuple(patterns)
 
 
 def weight(text: str, edits: int = 0) -> float:
-    """How much speaks for it that a person states here what holds longer; `edits` were made before the next prompt.
+    """How much speaks for it that a person states here what holds longer.
 
-    >>> weight("commit this") < SAID_BAR < weight("let's use `uv add` instead, because pip ignores the lock file", 1)
-    True
+    `edits` were made before the next prompt.
+
+    >>> weight("commit this") < SAID_BAR < weight("let's use `uv add` instead, because pip ignores
+    the lock file", 1) True
     """
     words_only = _FENCE.sub(" ", text)
     words = len(words_only.split()) + len(re.findall("[\u3400-\u9fff]", words_only)) // 2
@@ -449,5 +595,8 @@ def stated(text: str) -> bool:
 
 
 def is_pasted(text: str) -> bool:
-    """Whether a person hands on what another wrote, such as a comment of a review or a page: nobody types so much."""
+    """Whether a person hands on what another wrote, such as a comment of a review or a page.
+
+    Nobody types so much.
+    """
     return bool(_PASTED.search(text) or _QUOTES.search(text)) or len(text.split()) > _TYPED

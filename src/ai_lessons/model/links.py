@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 from ai_lessons.model.entries import Kind, Relation
 
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
-ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
+ACYCLIC = frozenset(
+    {Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value}
+)
 """Relations that make no sense in a circle: an entry would supersede, or derive from, itself."""
 
 _ANY = frozenset(Kind)
@@ -19,7 +21,10 @@ _SAYS = frozenset({Kind.LESSON, Kind.RULE})
 JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ...]]] = {
     Relation.HAS_SCRIPT: ((_ANY, frozenset({Kind.SCRIPT})),),
     Relation.HAS_DOC: ((_ANY, frozenset({Kind.DOC})),),
-    Relation.PROVES: ((frozenset({Kind.LESSON}), frozenset({Kind.RULE})), (frozenset({Kind.SCRIPT}), _SAYS)),
+    Relation.PROVES: (
+        (frozenset({Kind.LESSON}), frozenset({Kind.RULE})),
+        (frozenset({Kind.SCRIPT}), _SAYS),
+    ),
     Relation.DERIVED_FROM: ((_ANY, _ANY),),
     Relation.CONTRADICTS: ((_ANY - {Kind.SCRIPT}, _ANY - {Kind.SCRIPT}),),
     Relation.SUPERSEDES: (
@@ -29,30 +34,49 @@ JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ..
     Relation.SPECIALIZES: ((_SAYS, _SAYS), (frozenset({Kind.DOC}), frozenset({Kind.DOC}))),
     Relation.RELATED_TO: ((_ANY, _ANY),),
 }
-"""The kinds that a relation may lead from and to. No lesson supersedes a rule: a person decides what is in force."""
+"""The kinds that a relation may lead from and to.
+
+No lesson supersedes a rule: a person decides what is in force.
+"""
 
 
 def joins(relation: str, source: Kind, target: Kind) -> bool:
-    """Whether a link of this relation may lead from that kind of entry to this one; an unknown relation may not."""
-    pairs = JOINS[Relation(relation)] if relation in set(Relation) else ()
+    """Whether a link of this relation may lead from that kind of entry to this one.
+
+    An unknown relation may not.
+    """
+    if relation in set(Relation):
+        pairs = JOINS[Relation(relation)]
+    else:
+        pairs = ()
     return any(source in sources and target in targets for sources, targets in pairs)
 
 
 def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
-    """Why no link of this relation may lead between these kinds, and which may; empty if it may, or is unknown."""
+    """Why no link of this relation may lead between these kinds, and which may.
+
+    Empty if it may, or is unknown.
+    """
     if relation not in set(Relation) or joins(relation, source, target):
         return ""
-    ends = ", or ".join(f"from {_any_of(start)} to {_any_of(end)}" for start, end in JOINS[Relation(relation)])
+    ends = ", or ".join(
+        f"from {_any_of(start)} to {_any_of(end)}" for start, end in JOINS[Relation(relation)]
+    )
     fitting = ", ".join(name for name in JOINS if joins(name, source, target))
     return f"{relation} leads {ends}, not from a {source} to a {target}; what fits: {fitting}"
 
 
 def _any_of(kinds: frozenset[Kind]) -> str:
-    return "any entry" if kinds == _ANY else " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
+    if kinds == _ANY:
+        return "any entry"
+    return " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
 
 
 class Edge(NamedTuple):
-    """A link as written: the entry `source` says that it stands in `relation` to `target`, which may not exist."""
+    """A link as written.
+
+    The entry `source` says that it stands in `relation` to `target`, which may not exist.
+    """
 
     source: str
     relation: str
@@ -62,11 +86,18 @@ class Edge(NamedTuple):
 
 def derived_from(edges: Iterable[Edge], entry_id: str) -> list[str]:
     """What an entry was derived from, of the links that start or end at it."""
-    return [edge.target for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.source == entry_id]
+    results: list[str] = []
+    for edge in edges:
+        if edge.relation == Relation.DERIVED_FROM and edge.source == entry_id:
+            results.append(edge.target)
+    return results
 
 
 class GraphStep(NamedTuple):
-    """An entry that was reached: over which relation, from which side it was written, and how many links away."""
+    """An entry that was reached.
+
+    Over which relation, from which side it was written, and how many links away.
+    """
 
     target: str
     relation: str
@@ -84,10 +115,13 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
     """
     around: dict[str, list[GraphStep]] = defaultdict(list)
     between = [edge for edge in edges if edge.source != edge.target]
-    for outgoing in (True, False):  # what an entry writes itself comes first
+    for outgoing in (True, False):
+        # what an entry writes itself comes first
         for edge in between:
             source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
-            around[source].append(GraphStep(target, edge.relation, outgoing, edge.weight, 1, source))
+            around[source].append(
+                GraphStep(target, edge.relation, outgoing, edge.weight, 1, source)
+            )
     seen, border = {start}, [start]
     steps: list[GraphStep] = []
     for level in range(1, depth + 1):
@@ -97,14 +131,18 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
                 if step.target not in seen:
                     key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
                     ring.setdefault(key, step._replace(depth=level))
-        steps += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
+        steps += sorted(
+            ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target)
+        )
         border = list(dict.fromkeys(step.target for step in ring.values()))
         seen.update(border)
     return tuple(steps)
 
 
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(relation, ids) for circles of a relation of `ACYCLIC`, at most so many; without the last links there is none.
+    """(relation, ids) for circles of a relation of `ACYCLIC`, at most so many.
+
+    Without the last links there is none.
 
     The ids of one come in the order of a walk round the circle, the smallest first.
     """
@@ -114,14 +152,17 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
             by_relation[edge.relation][edge.source].append(edge.target)
     result: dict[tuple[str, tuple[str, ...]], None] = {}
     for name, targets in sorted(by_relation.items()):
-        left = {source: sorted(ends) for source, ends in sorted(targets.items())}
+        left = {}
+        for source, ends in sorted(targets.items()):
+            left[source] = sorted(ends)
         # find a circle, take away the link that closes it, and look for the next one
         for _ in range(50):
             try:
                 TopologicalSorter(left).prepare()
                 break
             except CycleError as error:
-                circle = error.args[1][:0:-1]  # given from end to beginning, and its first one twice
+                # given from end to beginning, and its first one twice
+                circle = error.args[1][:0:-1]
                 first = circle.index(min(circle))
                 result[name, (*circle[first:], *circle[:first])] = None
                 left[circle[-1]].remove(circle[0])
@@ -139,7 +180,11 @@ def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
         groups.append(tuple(sorted(group)))
         for entry_id in group:
             del around[entry_id]
-    return tuple(sorted((group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)))
+    return tuple(
+        sorted(
+            (group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)
+        )
+    )
 
 
 def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -153,7 +198,11 @@ def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]
         home = _moved(weights)
         names = sorted(set(home.values()))
         if len(names) == len(weights):
-            return tuple(sorted((tuple(sorted(group)) for group in groups.values()), key=lambda x: (-len(x), x)))
+            return tuple(
+                sorted(
+                    (tuple(sorted(group)) for group in groups.values()), key=lambda x: (-len(x), x)
+                )
+            )
         joined: dict[str, Counter[str]] = {name: Counter() for name in names}
         members: dict[str, list[str]] = {name: [] for name in names}
         for name, near in weights.items():
@@ -178,7 +227,10 @@ def _moved(weights: Mapping[str, Counter[str]]) -> dict[str, str]:
             here = home[name]
             load[here] -= degrees[name]
             # whole numbers: rounding could move a name to and fro for ever
-            gains = {group: weight * every - load[group] * degrees[name] for group, weight in into.items()}
+            gains = {
+                group: weight * every - load[group] * degrees[name]
+                for group, weight in into.items()
+            }
             best = max(gains, key=lambda group: (gains[group], group), default=here)
             if best != here and gains[best] > into[here] * every - load[here] * degrees[name]:
                 home[name], moving = best, True
@@ -197,14 +249,19 @@ class Line(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A part of the graph: ids in their order, the links between them, and how many more ids there would be."""
+    """A part of the graph.
+
+    Ids in their order, the links between them, and how many more ids there would be.
+    """
 
     ids: tuple[str, ...]
     lines: tuple[Line, ...]
     left_out: int = 0
 
 
-def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1, most: int = 1000) -> Drawing:
+def drawing(
+    edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1, most: int = 1000
+) -> Drawing:
     """What lies within `depth` links of `starts`, nearest first, or with none all that has links, most linked first.
 
     At most `most` ids, but all `starts`. Links of an entry to itself are left out.
@@ -221,10 +278,14 @@ def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1
     for edge in between:
         if edge.source in inside and edge.target in inside:
             both_ways = edge.relation in SYMMETRIC
-            source, target = sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
+            source, target = (
+                sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
+            )
             lines.add(Line(source, edge.relation, target, edge.weight, both_ways))
     # written on both sides with other weights it is still one
-    once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
+    once = {
+        line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))
+    }
     return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
 
 

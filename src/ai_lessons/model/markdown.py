@@ -1,4 +1,7 @@
-"""Markdown with frontmatter: read, changed key by key, written; other markup as Markdown. Home of the YAML package."""
+"""Markdown with frontmatter: read, changed key by key, written; other markup as Markdown.
+
+Home of the YAML package.
+"""
 
 from __future__ import annotations
 
@@ -32,26 +35,35 @@ from ai_lessons.model.texts import (
 )
 
 _RST_TITLE = expression(
-    r"^(?:(([^\w\s])\2+)[ \t]*\n[ \t]*|(?![ \t]))(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$", re.MULTILINE
+    r"^(?:(([^\w\s])\2+)[ \t]*\n[ \t]*|(?![ \t]))(?=[^\n]*\w)([^\n]+)\n(([^\w\s])\5+)[ \t]*$",
+    re.MULTILINE,
 )
-_RST_ROLE = expression(r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`")
+_RST_ROLE = expression(
+    r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`"
+)
 _RST_LINK = expression(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
 _RST_CODE = expression(
-    r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*+([\w+-]*+)[ \t]*|(?!\.\.[ \t])(?:.*\S)?::"
+    r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*+([\w+-]*+)[ "
+    r"\t]*|(?!\.\.[ \t])(?:.*\S)?::"
 )
 _RST_DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
 _RST_SILENT = expression(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
 _RST_OPTION = expression(r":[\w-]+:(?:\s.*)?")
-_RST_TELLS = expression("note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic")
+_RST_TELLS = expression(
+    "note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic"
+)
 _ADOC_TITLE = expression(r"(={1,6})[ \t]+(?=\S)")
 _ADOC_SOURCE = expression(r"\[source,[ \t]*+(\w++).*\]")
 _ADOC_CODE = expression(r"-{4,}|\.{4,}")
 
 
 def rst(text: str) -> str:
-    """ReStructuredText as far as searches read it: titles are headings, code is fenced, roles and links are their text.
+    """ReStructuredText as far as searches read it.
 
-    Titles have a level for each sort of line in the order of their coming. What directives hold stays.
+    Titles are headings, code is fenced, roles and links are their text.
+
+    Titles have a level for each sort of line in the order of their coming. What directives hold
+    stays.
     """
     levels: list[tuple[bool, str]] = []
 
@@ -74,7 +86,9 @@ def _rst_blocks(rows: list[str]) -> Iterator[str]:
         row, at = rows[at], at + 1
         start = row.lstrip()
         margin, code = len(row) - len(start), _RST_CODE.fullmatch(start)
-        directive = None if code else _RST_DIRECTIVE.fullmatch(start)
+        directive = None
+        if not code:
+            directive = _RST_DIRECTIVE.fullmatch(start)
         end = at
         while end < len(rows) and (not rows[end].strip() or _indent(rows[end]) > margin):
             end += 1
@@ -91,7 +105,8 @@ def _rst_blocks(rows: list[str]) -> Iterator[str]:
                 at += 1
             if directive and _RST_TELLS.fullmatch(directive[1].lower()) and directive[2]:
                 yield row[:margin] + _rst_inline(directive[2])
-            at = at if directive and directive[1] != "toctree" else end
+            if not (directive and directive[1] != "toctree"):
+                at = end
         else:
             yield _rst_inline(row)
 
@@ -116,58 +131,90 @@ def _rst_inline(row: str) -> str:
 def adoc(text: str) -> str:
     """Titles become headings, and blocks of code are fenced."""
     rows, made = text.split("\n"), list[str]()
-    last = {row.rstrip(" \t"): at for at, row in enumerate(rows)}  # a block that nothing closes is none
+    # a block that nothing closes is none
+    last = {row.rstrip(" \t"): at for at, row in enumerate(rows)}
     closing = ""
     for at, row in enumerate(rows):
         if closing and row.rstrip(" \t") == closing:
             made.append("```")
             closing = ""
         elif not closing and _ADOC_CODE.fullmatch(row) and last[row] > at:
-            source = _ADOC_SOURCE.fullmatch(made[-1]) if made else None
+            source = None
+            if made:
+                source = _ADOC_SOURCE.fullmatch(made[-1])
             made[-1 if source else len(made) :] = [f"```{source[1] if source else ''}"]
             closing = row
         elif not closing and row.startswith("```") and last.get("```", at) > at:
             made.append(row)
             closing = "```"
         else:
-            made.append(row if closing else _ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1))
+            made.append(
+                row
+                if closing
+                else _ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1)
+            )
     return "\n".join(made)
 
 
 def notebook(text: str) -> str:
-    """The cells of a Jupyter notebook, code in fences, without output. Raises InvalidEntry: it is none."""
+    """The cells of a Jupyter notebook, code in fences, without output.
+
+    Raises InvalidEntry: it is none.
+    """
     try:
         document: Any = json.loads(text)
         language = document.get("metadata", {}).get("language_info", {}).get("name", "")
-        cells = [(cell["cell_type"], "".join(cell["source"])) for cell in document["cells"]]
+        cells = []
+        for cell in document["cells"]:
+            cells.append((cell["cell_type"], "".join(cell["source"])))
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InvalidEntry([Problem("notebook", "not a Jupyter notebook of version 4")]) from error
-    shown = (f"```{language}\n{text}\n```" if kind == "code" else text for kind, text in cells if text.strip())
+    shown = (
+        f"```{language}\n{text}\n```" if kind == "code" else text
+        for kind, text in cells
+        if text.strip()
+    )
     return "\n\n".join(shown) + "\n"
 
 
-MARKUPS: dict[str, Callable[[str], str]] = {".rst": rst, ".adoc": adoc, ".asciidoc": adoc, ".ipynb": notebook}
+MARKUPS: dict[str, Callable[[str], str]] = {
+    ".rst": rst,
+    ".adoc": adoc,
+    ".asciidoc": adoc,
+    ".ipynb": notebook,
+}
 """By how the name of a file ends."""
 
 
 class Document(NamedTuple):
-    """A text taken apart. `body` is exactly what stands below the frontmatter, first blank line and all."""
+    """A text taken apart.
+
+    `body` is exactly what stands below the frontmatter, first blank line and all.
+    """
 
     fields: dict[str, Any]
     body: str
 
 
 def parse(text: str, path: str = "") -> Document:
-    """Take a text apart. Raises InvalidEntry as `compose`; lines count from the start of the file."""
+    """Take a text apart.
+
+    Raises InvalidEntry as `compose`; lines count from the start of the file.
+    """
     matter, body = split(text)
     return Document({} if matter is None else entry_fields(matter, path), body)
 
 
 def entry_fields(matter: str, path: str) -> dict[str, Any]:
-    """The fields of frontmatter; those below `ai-lessons:` stand for the page's own. Raises as `parse`."""
+    """The fields of frontmatter; those below `ai-lessons:` stand for the page's own.
+
+    Raises as `parse`.
+    """
     fields = parse_mapping(matter, path, first_line=2)
     ours = fields.get(OURS)
-    return {**fields, **ours} if isinstance(ours, dict) else fields
+    if isinstance(ours, dict):
+        return {**fields, **ours}
+    return fields
 
 
 def is_foreign(fields: Mapping[str, Any]) -> bool:
@@ -176,63 +223,100 @@ def is_foreign(fields: Mapping[str, Any]) -> bool:
     return (
         isinstance(fields.get(OURS), dict)
         or ("id" in fields and stated_id(fields["id"]) is None)
-        or (kind is not None and not (isinstance(kind, str) and kind.strip().lower() in tuple(Kind)))
+        or (
+            kind is not None and not (isinstance(kind, str) and kind.strip().lower() in tuple(Kind))
+        )
         or not (tags is None or isinstance(tags, list))
     )
 
 
 def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[str, Any]:
-    """The fields of YAML text that is not wrapped in a Markdown file; the same limits and errors as `parse`."""
+    """The fields of YAML text that is not wrapped in a Markdown file.
+
+    The same limits and errors as `parse`.
+    """
     root = compose(matter, path, first_line)
-    fields: dict[str, Any] = root.plain() if root else {}
+    if root:
+        fields: dict[str, Any] = root.plain()
+    else:
+        fields = {}
     return fields
 
 
 def key_lines(text: str) -> dict[str, int]:
-    """The line of the file (from 1) on which each top-level key stands; empty where there is no valid frontmatter."""
+    """The line of the file (from 1) on which each top-level key stands.
+
+    Empty where there is no valid frontmatter.
+    """
     matter = split(text)[0] or ""
     try:
         root = compose(matter)
     except InvalidEntry:
         return {}
-    return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
+    lines: dict[str, int] = {}
+    for key in (root.keys if root else None) or ():
+        lines[key.value] = matter.count("\n", 0, key.start) + 2
+    return lines
 
 
 class _Handler(YAMLHandler):
     """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
 
     def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
+        return (
+            "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---"))
+            + post.content
+        )
 
 
 def render(fields: Mapping[str, Any], body: str) -> str:
-    """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
+    """The text of a new file, LF, keys in the fixed order.
+
+    Never for a file that a person may have written.
+    """
     post = frontmatter.Post(body)
     post.metadata = dict(fields)
     return str(frontmatter.dumps(post, handler=_Handler()))
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
-    """The same text with some keys changed, and nothing else: comments, order, quotes, line ends all stay.
+    """The same text with some keys changed, and nothing else.
 
-    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping is replaced key by
-    key; into `tags`, `versions` and `contexts` additions are sorted. `body` replaces the body exactly as given. Raises
+    Comments, order, quotes, line ends all stay.
+
+    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping
+    is replaced key by key; into `tags`, `versions` and `contexts` additions are sorted. `body`
+    replaces the body exactly as given. Raises
     InvalidEntry: the frontmatter is invalid, or a key cannot be changed without touching others.
     """
     opening, matter, closing, old_body = cut(text)
     if matter is None and changes and foreign(text):
         problem = Problem("", "its frontmatter is TOML or JSON, which is read and never changed", 1)
-        raise InvalidEntry([problem], hint="change it in an editor, or write the frontmatter as YAML")
-    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
-    fields = parse_mapping(matter, first_line=2) if matter else {}
+        raise InvalidEntry(
+            [problem], hint="change it in an editor, or write the frontmatter as YAML"
+        )
+    if text.partition("\n")[0].endswith("\r"):
+        newline = "\r\n"
+    else:
+        newline = "\n"
+    if matter:
+        fields = parse_mapping(matter, first_line=2)
+    else:
+        fields = {}
     if is_foreign(fields):
         effective = entry_fields(matter or "", "")
-        new = {key: value for key, value in changes.items() if not same(effective.get(key), normal(value))}
+        new = {}
+        for key, value in changes.items():
+            if not same(effective.get(key), normal(value)):
+                new[key] = value
         ours = {f"{OURS}.{key}": value for key, value in new.items()}
         changed = edit_mapping(matter or "", ours, newline, first_line=2, nesting=2)
     else:
         changed = edit_mapping(matter or "", changes, newline, first_line=2)
-    new_body = old_body if body is None else body
+    if body is None:
+        new_body = old_body
+    else:
+        new_body = body
     if matter is None:
         if not changed:
             return opening + new_body
@@ -245,11 +329,14 @@ def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
 # --- YAML as a tree of values that know their place ---
 
 MAX_BYTES = 64 * 1024
-MAX_DEPTH = 20  # Collections within each other: ours have three, and Python's recursion ends at about 1,000
-MAX_NODES = 5000  # Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
+# Collections within each other: ours have three, and Python's recursion ends at about 1,000
+MAX_DEPTH = 20
+# Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
+MAX_NODES = 5000
 BLOCK_SCALARS = frozenset("|>")
 
-EventParser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML built without libyaml has only the slow one
+# PyYAML built without libyaml has only the slow one
+EventParser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = expression(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = expression(r"-?[0-9]{1,17}\.[0-9]{1,17}")
 _UNPRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -262,9 +349,12 @@ _PLAIN_WORDS: Mapping[str, bool | None] = {
 
 @dataclass(slots=True)
 class Node:
-    """One value with the characters it covers, `start` to `end` of the text; a block ends with its last child.
+    """One value with the characters it covers, `start` to `end` of the text.
 
-    `value` holds a scalar; `items` the children of a list; `keys` and `items` in step those of a mapping.
+    A block ends with its last child.
+
+    `value` holds a scalar; `items` the children of a list; `keys` and `items` in step those of a
+    mapping.
     """
 
     start: int
@@ -294,15 +384,21 @@ class Node:
         if self.items is None:
             return self.value
         if self.keys is None:
-            return [item.plain() for item in self.items]
+            results = []
+            for item in self.items:
+                results.append(item.plain())
+            return results
         return {key.value: item.plain() for key, item in zip(self.keys, self.items, strict=True)}
 
 
 def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
-    """The positioned nodes of a mapping, which begins on `first_line` of its file; None for comments or nothing.
+    """The positioned nodes of a mapping, which begins on `first_line` of its file.
 
-    Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more values than
-    `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no YAML at all.
+    None for comments or nothing.
+
+    Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more
+    values than `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no
+    YAML at all.
     """
     reader = _Reader(matter, path, first_line)
     if len(matter) > MAX_BYTES or len(matter.encode("utf-8", "replace")) > MAX_BYTES:
@@ -310,30 +406,49 @@ def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
     try:
         return reader.read()
     except yaml.MarkedYAMLError as error:
-        position = error.problem_mark.index if error.problem_mark else 0
-        reader.refuse(f"not valid YAML{reader.near()}: {error.problem or error.context}", position, cause=error)
+        if error.problem_mark:
+            position = error.problem_mark.index
+        else:
+            position = 0
+        reader.refuse(
+            f"not valid YAML{reader.near()}: {error.problem or error.context}",
+            position,
+            cause=error,
+        )
     except yaml.YAMLError as error:
         match = _UNPRINTABLE.search(matter)
-        reader.refuse("the frontmatter holds a control character", match.start() if match else 0, cause=error)
+        reader.refuse(
+            "the frontmatter holds a control character", match.start() if match else 0, cause=error
+        )
 
 
 class _Reader:
     """Builds nodes from parser events and refuses what we do not read, before any of it is composed."""
 
     def __init__(self, matter: str, path: str, first_line: int) -> None:
-        self._matter, self._path, self._first_line, self._last_key, self._count = matter, path, first_line, "", 0
+        self._matter, self._path, self._first_line, self._last_key, self._count = (
+            matter,
+            path,
+            first_line,
+            "",
+            0,
+        )
         self._problems: list[Problem] = []
 
     def read(self) -> Node | None:
         """The root of the tree."""
         root: Node | None = None
-        self._next = EventParser(self._matter).get_event  # half the cost of yaml.parse, which asks before it takes
+        # half the cost of yaml.parse, which asks before it takes
+        self._next = EventParser(self._matter).get_event
         while (event := self._next()) is not None:
             position = event.start_mark.index
             if type(event) is yaml.MappingStartEvent:
                 root = self._node(event, "", 0)
             elif isinstance(event, yaml.NodeEvent):
-                self.refuse("the frontmatter is not `key: value` (for a horizontal rule write `***`)", position)
+                self.refuse(
+                    "the frontmatter is not `key: value` (for a horizontal rule write `***`)",
+                    position,
+                )
             elif getattr(event, "explicit", False):
                 self.refuse("more than one YAML document", position)
         if self._problems:
@@ -341,13 +456,19 @@ class _Reader:
         return root
 
     def _node(self, event: Any, key: str | None, depth: int) -> Node:
-        """The node that begins with an event, `depth` collections deep: the value of `key`; None: a key itself."""
+        """The node that begins with an event, `depth` collections deep: the value of `key`.
+
+        None: a key itself.
+        """
         kind, start = type(event), event.start_mark.index
         self._count += 1
         if kind is yaml.AliasEvent:
             self.refuse(f"aliases (*name) are not read{self.near()}", start)
         if event.anchor is not None or event.tag is not None:
-            what = "tags (!name)" if event.anchor is None else "anchors (&name)"
+            if event.anchor is None:
+                what = "tags (!name)"
+            else:
+                what = "anchors (&name)"
             self.refuse(f"{what} are not read{self.near()}", start)
         if self._count > MAX_NODES:
             self.refuse(f"the frontmatter has more than {MAX_NODES} values", start)
@@ -362,17 +483,25 @@ class _Reader:
         if depth == MAX_DEPTH:
             self.refuse(f"nested deeper than {MAX_DEPTH} levels{self.near()}", start)
         node.is_flow, node.items = event.flow_style, []
-        keys: list[Node] | None = [] if kind is yaml.MappingStartEvent else None
+        if kind is yaml.MappingStartEvent:
+            keys: list[Node] | None = []
+        else:
+            keys = None
         node.keys = keys
         while type(event := self._next()) not in {yaml.MappingEndEvent, yaml.SequenceEndEvent}:
             if keys is None or len(keys) > len(node.items):
                 node.items.append(self._node(event, keys[-1].value if keys else "", depth + 1))
             else:
                 keys.append(self._key(event, depth + 1))
-        node.end = node.items[-1].end if node.items and not node.is_flow else event.end_mark.index
+        if node.items and not node.is_flow:
+            node.end = node.items[-1].end
+        else:
+            node.end = event.end_mark.index
         if keys and len(first := {name.value: name for name in reversed(keys)}) != len(keys):
             again = (name for name in keys if first[name.value] is not name)
-            self._problems += [self._problem(f"key {name.value!r} appears twice", name.start) for name in again]
+            self._problems += [
+                self._problem(f"key {name.value!r} appears twice", name.start) for name in again
+            ]
         return node
 
     def _key(self, event: Any, depth: int) -> Node:
@@ -384,7 +513,10 @@ class _Reader:
         return key
 
     def _end_of_block(self, node: Node) -> int:
-        """The end of a literal or folded text: before its last line end, blank lines included only if they count."""
+        """The end of a literal or folded text.
+
+        Before its last line end, blank lines included only if they count.
+        """
         written = self._matter[node.start : node.end]
         if "+" in written.partition("\n")[0].partition("#")[0]:
             return node.start + len(written.removesuffix("\n").removesuffix("\r"))
@@ -392,30 +524,41 @@ class _Reader:
 
     def near(self) -> str:
         """Names the last top-level key that was seen, for messages."""
-        return f" at key {self._last_key[:60]!r}" if self._last_key else ""
+        if self._last_key:
+            return f" at key {self._last_key[:60]!r}"
+        return ""
 
     def refuse(self, message: str, position: int, *, cause: Exception | None = None) -> NoReturn:
         """Give up on this frontmatter."""
         raise InvalidEntry([*self._problems, self._problem(message, position)]) from cause
 
     def _problem(self, message: str, position: int) -> Problem:
-        return Problem(self._path, message, self._matter.count("\n", 0, position) + self._first_line)
+        return Problem(
+            self._path, message, self._matter.count("\n", 0, position) + self._first_line
+        )
 
 
 def _typed(text: str, key: str) -> Any:
-    """A plain scalar as null, a boolean, a whole number or a weight; all else, dates too, stays text."""
+    """A plain scalar as null, a boolean, a whole number or a weight.
+
+    All else, dates too, stays text.
+    """
     if text in _PLAIN_WORDS:
         return _PLAIN_WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    return float(text) if key == "weight" and _FLOAT.fullmatch(text) else text
+    if key == "weight" and _FLOAT.fullmatch(text):
+        return float(text)
+    return text
 
 
 # --- changes of YAML text ---
 
-REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
+# as a value in the changes of `edit_mapping`: take the key away
+REMOVE: Final[Any] = object()
 
-Splice = tuple[int, int, str]  # Replace text[start:end] by a string
+# Replace text[start:end] by a string
+Splice = tuple[int, int, str]
 _BLANK = expression(r"(?:[ \t]*\r?\n)+")
 
 
@@ -436,30 +579,51 @@ def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     for item in result:
         additions.pop(_identity(item), None)
     for name, item in sorted(additions.items()):
-        result.insert(next((n for n, other in enumerate(result) if _identity(other) > name), len(result)), item)
+        result.insert(
+            next((n for n, other in enumerate(result) if _identity(other) > name), len(result)),
+            item,
+        )
     return result
 
 
 def _identity(item: Any) -> str:
-    return item if isinstance(item, str) else json.dumps(item, sort_keys=True, default=str)
+    if isinstance(item, str):
+        return item
+    return json.dumps(item, sort_keys=True, default=str)
 
 
 def edit_mapping(
-    matter: str, changes: Mapping[str, Any], newline: str = "\n", *, first_line: int = 1, nesting: int = 1
+    matter: str,
+    changes: Mapping[str, Any],
+    newline: str = "\n",
+    *,
+    first_line: int = 1,
+    nesting: int = 1,
 ) -> str:
-    """The same YAML text with some keys changed, see `markdown.edit`. Its last line must have its line end.
+    """The same YAML text with some keys changed, see `markdown.edit`.
 
-    `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is meant itself.
+    Its last line must have its line end.
+
+    `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is
+    meant itself.
     """
     for name, value in changes.items():
         root = compose(matter, "", first_line) or Node(len(matter), len(matter), keys=[], items=[])
-        keys = [name] if root.find(name) >= 0 else name.split(".", nesting)
-        matter = _change(matter, root, keys, _changed(root.plain(), keys, value), newline, first_line)
+        if root.find(name) >= 0:
+            keys = [name]
+        else:
+            keys = name.split(".", nesting)
+        matter = _change(
+            matter, root, keys, _changed(root.plain(), keys, value), newline, first_line
+        )
     return matter
 
 
 def _changed(fields: dict[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
-    """The fields with a value below these keys. A mapping goes with its last key: an empty one would read as null."""
+    """The fields with a value below these keys.
+
+    A mapping goes with its last key: an empty one would read as null.
+    """
     head, *below = keys
     old = fields.get(head)
     if value is REMOVE and (head not in fields or (below and not isinstance(old, dict))):
@@ -472,12 +636,26 @@ def _changed(fields: dict[str, Any], keys: Sequence[str], value: Any) -> dict[st
         if head in SORTED_KEYS and isinstance(value, list):
             value = _merged(old if isinstance(old, list) else [], value)
     if value is REMOVE:
-        return {key: item for key, item in fields.items() if key != head}
+        by_key: dict[str, Any] = {}
+        for key, item in fields.items():
+            if key != head:
+                by_key[key] = item
+        return by_key
     return {**fields, head: value}
 
 
-def _change(matter: str, root: Node, keys: Sequence[str], fields: dict[str, Any], newline: str, first_line: int) -> str:
-    """The text that reads as these fields, which differ below some keys: with the finest cuts that do it."""
+def _change(
+    matter: str,
+    root: Node,
+    keys: Sequence[str],
+    fields: dict[str, Any],
+    newline: str,
+    first_line: int,
+) -> str:
+    """The text that reads as these fields, which differ below some keys.
+
+    With the finest cuts that do it.
+    """
     if same(root.plain(), fields):
         return matter
     for fine in (True, False):
@@ -488,13 +666,21 @@ def _change(matter: str, root: Node, keys: Sequence[str], fields: dict[str, Any]
         if reads_as(result, fields):
             return result
     place = root.find(keys[0])
-    line = matter.count("\n", 0, root.keys[place].start) + first_line if root.keys and place >= 0 else first_line
+    if root.keys and place >= 0:
+        line = matter.count("\n", 0, root.keys[place].start) + first_line
+    else:
+        line = first_line
     message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
     raise InvalidEntry([Problem("", message, line)], hint="change it in an editor")
 
 
-def _cuts(matter: str, mapping: Node, fields: dict[str, Any], newline: str, *, fine: bool) -> Iterator[Splice]:
-    """What makes a mapping read as these fields; not `fine`: whole lines for each value that changes."""
+def _cuts(
+    matter: str, mapping: Node, fields: dict[str, Any], newline: str, *, fine: bool
+) -> Iterator[Splice]:
+    """What makes a mapping read as these fields.
+
+    Not `fine`: whole lines for each value that changes.
+    """
     if mapping.is_flow:
         if "#" not in matter[mapping.start : mapping.end]:
             yield mapping.start, mapping.end, flow(fields)
@@ -502,7 +688,10 @@ def _cuts(matter: str, mapping: Node, fields: dict[str, Any], newline: str, *, f
     for key, old in zip(mapping.keys or (), mapping.items or (), strict=True):
         start, end = line_start(matter, key.start), line_end(matter, old.end)
         if key.value not in fields:
-            blank = None if fine else _BLANK.match(matter, end)  # which a `|+` above would take for its own
+            # which a `|+` above would take for its own
+            blank = None
+            if not fine:
+                blank = _BLANK.match(matter, end)
             yield start, blank.end() if blank else end, ""
             continue
         value = fields[key.value]
@@ -528,15 +717,31 @@ def _cuts(matter: str, mapping: Node, fields: dict[str, Any], newline: str, *, f
 
 
 def _insertion(matter: str, mapping: Node, key: str, value: Any, newline: str) -> Splice:
-    """A new key behind the nearest earlier known key; unknown ones at the end, the earliest at the top."""
+    """A new key behind the nearest earlier known key.
+
+    Unknown ones at the end, the earliest at the top.
+    """
     keys, items = mapping.keys or [], mapping.items or []
     place = len(keys)
     if (own_rank := rank(key)) < rank(""):
-        earlier = [(rank(other.value), n + 1) for n, other in enumerate(keys) if rank(other.value) < own_rank]
+        earlier = []
+        for n, other in enumerate(keys):
+            if rank(other.value) < own_rank:
+                earlier.append((rank(other.value), n + 1))
         place = max(earlier, default=(0, 0))[1]
-    first = line_start(matter, keys[0].start) if keys else mapping.end
-    position = line_end(matter, items[place - 1].end) if place else first
-    return position, position, _joined(entry_lines(key, value, keys[0].start - first if keys else 0), newline)
+    if keys:
+        first = line_start(matter, keys[0].start)
+    else:
+        first = mapping.end
+    if place:
+        position = line_end(matter, items[place - 1].end)
+    else:
+        position = first
+    return (
+        position,
+        position,
+        _joined(entry_lines(key, value, keys[0].start - first if keys else 0), newline),
+    )
 
 
 def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -> Splice:
@@ -547,7 +752,10 @@ def _changed_items(matter: str, old: Node, value: Sequence[Any], newline: str) -
         end = line_end(matter, item.end)
         written[_identity(item.plain())] = matter[at:end]
         at = end
-    new = (written.get(_identity(item)) or _joined(item_lines(item, old.start - start), newline) for item in value)
+    new = (
+        written.get(_identity(item)) or _joined(item_lines(item, old.start - start), newline)
+        for item in value
+    )
     return start, at, "".join(new)
 
 

@@ -20,11 +20,14 @@ from ai_lessons.model.texts import SORTED_KEYS, cut, decode, same
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_STEPS = 20_000_000  # A few seconds. Texts of 4,000 lines, each there once, take fewer
+# A few seconds. Texts of 4,000 lines, each there once, take fewer
+_STEPS = 20_000_000
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """As its base class; in texts that would take that minutes it matches only lines that both have once.
+    """As its base class.
+
+    In texts that would take that minutes it matches only lines that both have once.
 
     To each such line belong the same lines that follow it on both sides.
     """
@@ -44,14 +47,21 @@ class LineMatcher(SequenceMatcher[str]):
         for (a, b), (next_a, next_b) in pairwise([(0, 0), *_in_order(before, after), end]):
             pairs = zip(before[a:next_a], after[b:next_b], strict=False)
             size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (a, b):
+            if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (
+                a,
+                b,
+            ):
                 a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
-            blocks += [Match(a, b, size)] if size else []
+            if size:
+                blocks += [Match(a, b, size)]
         return [*blocks, Match(*end, 0)]
 
 
 def _steps(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many difflib takes at most: each stretch that it finds compares every line with its like."""
+    """How many difflib takes at most.
+
+    Each stretch that it finds compares every line with its like.
+    """
     counts = Counter(after)
     return (len(before) + sum(counts[line] for line in before)) * min(len(before), len(after))
 
@@ -61,14 +71,18 @@ def _in_order(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, in
     places = {line: at for at, line in enumerate(after)}
     ours, theirs = Counter(before), Counter(after)
     ends: list[int] = []
-    rows: list[tuple[tuple[int, int], object]] = []  # the last pair of the best row of each length, with its beginning
+    # the last pair of the best row of each length, with its beginning
+    rows: list[tuple[tuple[int, int], object]] = []
     for a, line in enumerate(before):
         if ours[line] == theirs[line] == 1:
             at = bisect_left(ends, places[line])
             ends[at : at + 1] = [places[line]]
             rows[at : at + 1] = [((a, places[line]), rows[at - 1] if at else None)]
     pairs: list[tuple[int, int]] = []
-    row: object = rows[-1] if rows else None
+    if rows:
+        row: object = rows[-1]
+    else:
+        row = None
     while isinstance(row, tuple):
         pairs.append(row[0])
         row = row[1]
@@ -92,7 +106,8 @@ class Merged(NamedTuple):
     conflicts: tuple[str, ...] = ()
 
 
-_MISSING: Final[Any] = object()  # the value of a key that is not there
+# the value of a key that is not there
+_MISSING: Final[Any] = object()
 
 
 class _Conflict(Exception):
@@ -101,21 +116,31 @@ class _Conflict(Exception):
 
 def _one_side(base: Text | None, ours: Text, theirs: Text) -> Text | None:
     """What both have, or what the one side has that alone changed something; None if both did."""
-    return ours if theirs in (ours, base) else theirs if ours == base else None
+    if theirs in (ours, base):
+        return ours
+    if ours == base:
+        return theirs
+    return None
 
 
 def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
-    """One file of the repository as both sides left it; `base` is what both began with, None if neither had it."""
+    """One file of the repository as both sides left it.
+
+    `base` is what both began with, None if neither had it.
+    """
     if (only := _one_side(base, ours, theirs)) is not None:
         return Merged(only)
-    if path.startswith(EVENTS):  # a line that is in both is the same event, because each has its ULID
+    if path.startswith(EVENTS):
+        # a line that is in both is the same event, because each has its ULID
         our_lines, our_set = ours.splitlines(), set(ours.splitlines())
         lines = (*our_lines, *(line for line in theirs.splitlines() if line not in our_set))
         return Merged(b"".join(line + b"\n" for line in lines if line))
     if path.startswith(".ai-lessons/") and path != CONFIG_PATH:
         return Merged(None, (WHOLE,))
     try:
-        texts = [decode(data, path) for data in (base or b"", ours, theirs)]
+        texts = []
+        for data in (base or b"", ours, theirs):
+            texts.append(decode(data, path))
     except InvalidEntry:
         return Merged(None, (WHOLE,))
     if any(_is_rule(path, text) for text in texts):
@@ -127,7 +152,9 @@ def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Mer
     else:
         plain = merge_lines(*texts)
         merged, faults = plain or "", () if plain is not None else (BODY,)
-    return Merged(None, faults) if faults else Merged(merged.encode())
+    if faults:
+        return Merged(None, faults)
+    return Merged(merged.encode())
 
 
 def _is_rule(path: str, text: str) -> bool:
@@ -141,7 +168,10 @@ def _is_rule(path: str, text: str) -> bool:
 
 
 def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """The text of one entry and what is in conflict; with conflicts the text means nothing. An empty base is none."""
+    """The text of one entry and what is in conflict; with conflicts the text means nothing.
+
+    An empty base is none.
+    """
     if (only := _one_side(base, ours, theirs)) is not None:
         return only, ()
     before, our, their = cut(base), cut(ours), cut(theirs)
@@ -149,9 +179,16 @@ def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]
     body = merge_lines(before.body, our.body, their.body)
     if body is None:
         return "", (*faults, BODY)
-    # the lines around the frontmatter, of a side that has some; nothing is lost between `---` and `--- `
-    frames = [(parts.opening, parts.closing) for parts in (our, their) if parts.matter is not None]
-    changed = [frame for frame in frames if frame != (before.opening, before.closing)]
+    # the lines around the frontmatter, of a side that has some; nothing is lost between `---` and
+    # `--- `
+    frames = []
+    for parts in (our, their):
+        if parts.matter is not None:
+            frames.append((parts.opening, parts.closing))
+    changed = []
+    for frame in frames:
+        if frame != (before.opening, before.closing):
+            changed.append(frame)
     opening, closing = (changed or frames or [(our.opening, "")])[0]
     if body and closing and not closing.endswith("\n"):
         closing += "\n"
@@ -170,7 +207,9 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
     clashes: list[str] = []
     for key in _order(list(our.values), list(their.values)):
         try:
-            value = _merge_values(key, *(side.values.get(key, _MISSING) for side in (before, our, their)))
+            value = _merge_values(
+                key, *(side.values.get(key, _MISSING) for side in (before, our, their))
+            )
             blocks[key] = _merge_block(key, value, before, our, their)
         except (_Conflict, InvalidEntry):
             clashes.append(key)
@@ -179,20 +218,32 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
     if clashes:
         return "", tuple(clashes)
     tail = merge_lines(before.tail, our.tail, their.tail)
-    if tail is None:  # comments behind the last key: nothing that either side added is left out
+    if tail is None:
+        # comments behind the last key: nothing that either side added is left out
         our_comments = {*lines_of(our.tail), *lines_of(before.tail)}
         tail = our.tail + "".join(line for line in lines_of(their.tail) if line not in our_comments)
     text = "".join(blocks.values()) + tail
-    return (text, ()) if reads_as(text, expected, _sorted) else ("", (FRONTMATTER,))
+    if reads_as(text, expected, _sorted):
+        return (text, ())
+    return ("", (FRONTMATTER,))
 
 
 class _Matter:
-    """Frontmatter cut into blocks of whole lines: a key and its value, with the comments that stand above."""
+    """Frontmatter cut into blocks of whole lines.
+
+    A key and its value, with the comments that stand above.
+    """
 
     def __init__(self, text: str) -> None:
         root = compose(text)
-        self.newline = "\r\n" if "\r\n" in text else "\n"
-        self.values: dict[str, Any] = root.plain() if root else {}
+        if "\r\n" in text:
+            self.newline = "\r\n"
+        else:
+            self.newline = "\n"
+        if root:
+            self.values: dict[str, Any] = root.plain()
+        else:
+            self.values = {}
         self.blocks: dict[str, str] = {}
         at = 0
         for key, item in zip(root.keys or (), root.items or (), strict=True) if root else ():
@@ -212,7 +263,10 @@ def _order(ours: list[str], theirs: list[str]) -> list[str]:
 
 
 def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Matter) -> str:
-    """The lines that say `value`, with the comments of both sides; InvalidEntry: neither's can be changed to say it."""
+    """The lines that say `value`, with the comments of both sides.
+
+    InvalidEntry: neither's can be changed to say it.
+    """
     base, ours, theirs = (matter.blocks.get(key, "") for matter in (before, our, their))
     lines = merge_lines(base, ours, theirs)
     if lines is not None and reads_as(lines, {} if value is _MISSING else {key: value}, _sorted):
@@ -220,16 +274,24 @@ def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Ma
     first, second, newline = (ours, theirs, our.newline) if ours else (theirs, ours, their.newline)
     made = edit_mapping(first, {key: REMOVE if value is _MISSING else value}, newline)
     present = {*_comments(base), *_comments(made)}
-    new = dict.fromkeys(comment for comment in (*_comments(first), *_comments(second)) if comment not in present)
+    new = dict.fromkeys(
+        comment for comment in (*_comments(first), *_comments(second)) if comment not in present
+    )
     return "".join(f"{comment}{newline}" for comment in new) + made
 
 
 def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with those lists sorted whose order says nothing: an addition stands where it belongs."""
-    return {
-        key: sorted(value, key=repr) if key in SORTED_KEYS and isinstance(value, list) else value
-        for key, value in values.items()
-    }
+    """The values with those lists sorted whose order says nothing.
+
+    An addition stands where it belongs.
+    """
+    by_key: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in SORTED_KEYS and isinstance(value, list):
+            by_key[key] = sorted(value, key=repr)
+        else:
+            by_key[key] = value
+    return by_key
 
 
 def _comments(block: str) -> list[str]:
@@ -237,70 +299,114 @@ def _comments(block: str) -> list[str]:
     root = compose(block)
     for node in _scalars(root) if root else ():
         block = block[: node.start] + "x" * (node.end - node.start) + block[node.end :]
-    return [comment.rstrip() for comment in _COMMENT.findall(block)]
+    comments: list[str] = []
+    for comment in _COMMENT.findall(block):
+        comments.append(comment.rstrip())
+    return comments
 
 
 def _scalars(node: Node) -> list[Node]:
     children = (*(node.keys or ()), *(node.items or ()))
-    return [scalar for child in children for scalar in ([child] if child.items is None else _scalars(child))]
+    scalars: list[Node] = []
+    for child in children:
+        for scalar in [child] if child.items is None else _scalars(child):
+            scalars.append(scalar)
+    return scalars
 
 
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    """One value of both sides; `_MISSING` for no such key. Raises _Conflict: both changed it differently."""
+    """One value of both sides; `_MISSING` for no such key.
+
+    Raises _Conflict: both changed it differently.
+    """
     if key == "id" and _MISSING not in (ours, theirs) and not same(ours, theirs):
-        raise _Conflict(key)  # two different entries: git took one for the other renamed, or a person replaced it
+        # two different entries: git took one for the other renamed, or a person replaced it
+        raise _Conflict(key)
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):
         return theirs
     if key in {"reviewed", "seen"} and isinstance(ours, str) and isinstance(theirs, str):
-        # The later of two looks counts: days sort as text. Where fingerprints differ the next look decides.
+        # The later of two looks counts: days sort as text. Where fingerprints differ the next look
+        # decides.
         return max(ours, theirs)
-    present = [value for value in (base, ours, theirs) if value is not _MISSING]
+    present = []
+    for value in (base, ours, theirs):
+        if value is not _MISSING:
+            present.append(value)
     if all(isinstance(value, list) for value in present):
         lists = ([] if value is _MISSING else value for value in (base, ours, theirs))
         return _merge_lists(key, *lists) or _MISSING
-    if isinstance(ours, dict) and isinstance(theirs, dict) and all(isinstance(value, dict) for value in present):
+    if (
+        isinstance(ours, dict)
+        and isinstance(theirs, dict)
+        and all(isinstance(value, dict) for value in present)
+    ):
         sides = [{} if base is _MISSING else base, ours, theirs]
         names = _order(list(ours), list(theirs))
-        merged = {name: _merge_values(name, *(side.get(name, _MISSING) for side in sides)) for name in names}
+        merged = {}
+        for name in names:
+            merged[name] = _merge_values(name, *(side.get(name, _MISSING) for side in sides))
         return {name: value for name, value in merged.items() if value is not _MISSING} or _MISSING
     raise _Conflict(key)
 
 
 def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
-    """Lists as sets: what either added is in, what either took out is not; ours come first, in their order."""
+    """Lists as sets: what either added is in, what either took out is not.
+
+    Ours come first, in their order.
+    """
     sides = []
-    # Two links are the same with other weights, two anchors with other fingerprints; all else by the whole value.
+    # Two links are the same with other weights, two anchors with other fingerprints; all else by
+    # the whole value.
     beside = {"links": {"weight"}, ABOUT: {"seen", "in"}}.get(key, set())
     for items in lists:
         side = {}
         for item in items:
             keyed = beside and isinstance(item, dict)
-            identity = {name: value for name, value in item.items() if name not in beside} if keyed else item
+            if keyed:
+                identity = {name: value for name, value in item.items() if name not in beside}
+            else:
+                identity = item
             side[json.dumps(identity, sort_keys=True, default=str)] = item
-        if len(side) != len(items):  # an item is there twice, so the list is no set
+        if len(side) != len(items):
+            # an item is there twice, so the list is no set
             raise _Conflict(key)
         sides.append(side)
-    merged = [_merge_values(key, *(side.get(name, _MISSING) for side in sides)) for name in {**sides[1], **sides[2]}]
+    merged = []
+    for name in {**sides[1], **sides[2]}:
+        merged.append(_merge_values(key, *(side.get(name, _MISSING) for side in sides)))
     return [item for item in merged if item is not _MISSING]
 
 
 lines_of = expression(r"[^\n]*\n|[^\n]+").findall
-"""The lines of a text with their ends. Only a newline ends one, as git has it; a form feed does not."""
+"""The lines of a text with their ends.
+
+Only a newline ends one, as git has it; a form feed does not.
+"""
 
 
 def merge_lines(base: str, ours: str, theirs: str) -> str | None:
-    """The text with the changes of both; None where they change the same lines, or lines next to each other."""
+    """The text with the changes of both.
+
+    None where they change the same lines, or lines next to each other.
+    """
     if (only := _one_side(base, ours, theirs)) is not None:
         return only
     before, our_lines, their_lines = lines_of(base), lines_of(ours), lines_of(theirs)
     to_ours, to_theirs = _line_map(before, our_lines), _line_map(before, their_lines)
-    shared = [(at, to_ours[at], to_theirs[at]) for at in range(len(before)) if at in to_ours and at in to_theirs]
+    shared = []
+    for at in range(len(before)):
+        if at in to_ours and at in to_theirs:
+            shared.append((at, to_ours[at], to_theirs[at]))
     made: list[str] = []
     b = m = o = 0
     for next_b, next_m, next_o in (*shared, (len(before), len(our_lines), len(their_lines))):
-        old_part, our_part, their_part = before[b:next_b], our_lines[m:next_m], their_lines[o:next_o]
+        old_part, our_part, their_part = (
+            before[b:next_b],
+            our_lines[m:next_m],
+            their_lines[o:next_o],
+        )
         if our_part not in (old_part, their_part) and their_part != old_part:
             return None
         made += their_part if our_part == old_part else our_part
@@ -312,4 +418,8 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
 def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """Which line of `after` each line of `before` became, where it stayed."""
     blocks = LineMatcher(before, after).get_matching_blocks()
-    return {block.a + n: block.b + n for block in blocks for n in range(block.size)}
+    by_key: dict[int, int] = {}
+    for block in blocks:
+        for n in range(block.size):
+            by_key[block.a + n] = block.b + n
+    return by_key

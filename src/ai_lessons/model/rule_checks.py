@@ -1,6 +1,7 @@
 """A check on a text: a pattern that shows where a rule is broken. Pure; it runs no code.
 
-A pattern may come from a proposal that nobody has approved, so that none may take for ever: see `LineRegex`.
+A pattern may come from a proposal that nobody has approved, so that none may take for ever: see
+`LineRegex`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from ai_lessons.model.layout import any_match
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 ASK, DENY = "ask", "deny"
-ASK_OR_DENY = (
-    "ask or deny"  # For a rule that denies, where only a person can decide: a host that cannot ask its user denies.
-)
+ASK_OR_DENY = "ask or deny"  # For a rule that denies, where only a person can decide: a host that cannot ask its user denies.
 EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
 
 LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES = 500, 4_000, 20
-LARGEST = 1 << 20  # Characters of a text that is looked at
+# Characters of a text that is looked at
+LARGEST = 1 << 20
 
 LANGUAGES = {
     "bash": "bash", "c": "c", "cc": "cpp", "cjs": "javascript", "cpp": "cpp", "cs": "csharp", "css": "css",
@@ -38,11 +38,13 @@ LANGUAGES = {
 
 
 class Check(NamedTuple):
-    """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs; none: every file).
+    """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs.
 
-    A match is none where the regex `unless` fits it too; in comments only if it names their sign. `bad` and
-    `good` are texts that break and keep the rule. `enforce`: whether an agent's host shall ask or refuse
-    (empty: it is only told).
+    None: every file).
+
+    A match is none where the regex `unless` fits it too; in comments only if it names their sign.
+    `bad` and `good` are texts that break and keep the rule. `enforce`: whether an agent's host
+    shall ask or refuse (empty: it is only told).
     """
 
     files: tuple[str, ...] = ()
@@ -58,13 +60,27 @@ class Check(NamedTuple):
         return not self.files or any_match(self.files, [path])
 
     def names_kind(self, path: str) -> bool:
-        """Whether its globs name this kind of file: then a file of the kind that is no text is reported."""
-        return self.concerns(path) and (language_of(self, path) is not None or not self.concerns(f"{path}.\x01"))
+        """Whether its globs name this kind of file.
+
+        Then a file of the kind that is no text is reported.
+        """
+        return self.concerns(path) and (
+            language_of(self, path) is not None or not self.concerns(f"{path}.\x01")
+        )
 
     def __str__(self) -> str:
-        where = f" in {' or '.join(self.files)}" if self.files else ""
-        what = f"pattern `{self.pattern}`" if self.pattern else f"regex `{self.regex}`"
-        unless = f" unless `{self.unless}`" if self.unless else ""
+        if self.files:
+            where = f" in {' or '.join(self.files)}"
+        else:
+            where = ""
+        if self.pattern:
+            what = f"pattern `{self.pattern}`"
+        else:
+            what = f"regex `{self.regex}`"
+        if self.unless:
+            unless = f" unless `{self.unless}`"
+        else:
+            unless = ""
         return f"{what}{unless}{where}" + (f" ({self.enforce})" if self.enforce else "")
 
 
@@ -84,17 +100,24 @@ class InvalidPattern(Exception):
 
 
 def unproven(check: Check) -> Iterator[str]:
-    """What speaks against a check: its pattern is none, it is silent on `bad`, or fires on `good`."""
+    """What speaks against a check.
+
+    Its pattern is none, it is silent on `bad`, or fires on `good`.
+    """
     if check.pattern and language_of(check) is None:
         yield f"check.files {', '.join(check.files) or '(none)'} names no language for the pattern: such as src/**/*.py"
         return
     for key, texts in (("bad", check.bad), ("good", check.good)):
         for number, text in enumerate(texts, 1):
-            name = f"check.{key}" if len(texts) == 1 else f"check.{key} (number {number})"
+            if len(texts) == 1:
+                name = f"check.{key}"
+            else:
+                name = f"check.{key} (number {number})"
             try:
                 fires = any(matches(check, text))
             except ImportError:
-                return  # without ast-grep nothing shows that it is wrong; callers add `EXTRA` as a note
+                # without ast-grep nothing shows that it is wrong; callers add `EXTRA` as a note
+                return
             except InvalidPattern as error:
                 yield str(error)
                 return
@@ -106,7 +129,10 @@ def unproven(check: Check) -> Iterator[str]:
 
 def language_of(check: Check, path: str = "") -> str | None:
     """The language of a file as ast-grep calls it, or of the first file that the globs of a check can name."""
-    ends = [name.rpartition(".")[2] for glob in ([path] if path else check.files) for name in re.split(r"[{},]", glob)]
+    ends = []
+    for glob in [path] if path else check.files:
+        for name in re.split(r"[{},]", glob):
+            ends.append(name.rpartition(".")[2])
     return next((LANGUAGES[end.lower()] for end in ends if end.lower() in LANGUAGES), None)
 
 
@@ -137,9 +163,14 @@ def matches(
         ImportError: a pattern needs ast-grep, which is not installed.
     """
     name, places, rows = path or next(iter(check.files), ""), sorted(lines or ()), list[str]()
-    unless = LineRegex.of(check.unless) if check.unless else None
+    unless = None
+    if check.unless:
+        unless = LineRegex.of(check.unless)
     plain = unless is not None and names_comments(name, check.unless)
-    hits = _by_pattern(check, text, path) if check.pattern else _by_regex(check, name, text, hurry)
+    if check.pattern:
+        hits = _by_pattern(check, text, path)
+    else:
+        hits = _by_regex(check, name, text, hurry)
     for line, last, node in hits:
         if hurry():
             raise TooSlow
@@ -150,13 +181,18 @@ def matches(
             if node:
                 rows, at = (node if plain else without_comments(name, node)).split("\n"), 0
             else:
-                rows, at = rows or (text if plain else without_comments(name, text)).split("\n"), line - 1
+                rows, at = (
+                    rows or (text if plain else without_comments(name, text)).split("\n"),
+                    line - 1,
+                )
             if any(unless.fits(row.removesuffix("\r")) for row in rows[at : at + last - line + 1]):
                 continue
         yield Match(line, last)
 
 
-def _by_regex(check: Check, name: str, text: str, hurry: Callable[[], bool]) -> Iterator[tuple[int, int, str]]:
+def _by_regex(
+    check: Check, name: str, text: str, hurry: Callable[[], bool]
+) -> Iterator[tuple[int, int, str]]:
     """First and last line of each statement that fits the regex."""
     rows, code = list[str](), list[str]()
     for line, matched in LineRegex.of(check.regex).lines(text, hurry):
@@ -168,11 +204,15 @@ def _by_regex(check: Check, name: str, text: str, hurry: Callable[[], bool]) -> 
 
 
 def _closed(code: Sequence[str], line: int, start: int, length: int) -> int:
-    """The line that closes the brackets that a match leaves open; its own one if none are, or nothing does."""
+    """The line that closes the brackets that a match leaves open.
+
+    Its own one if none are, or nothing does.
+    """
     opened = re.sub(r"[^(\[)\]]", "", code[line - 1][start : start + length])
     depth = sum(1 if sign in "([" else -1 for sign in opened)
     start += length
-    for number in range(line, min(line + 100, len(code) + 1)):  # the longest statement
+    for number in range(line, min(line + 100, len(code) + 1)):
+        # the longest statement
         for sign in re.findall(r"[(\[)\]]", code[number - 1][start:]) if depth > 0 else ():
             depth += 1 if sign in "([" else -1
             if depth == 0:
@@ -193,8 +233,12 @@ def _by_pattern(check: Check, text: str, path: str) -> Iterator[tuple[int, int, 
     try:
         nodes = SgRoot(text, language).root().find_all(pattern=check.pattern)
     except RuntimeError as error:
-        reason = next((row.strip() for row in str(error).split("\n") if row.strip().startswith("2: ")), "2: ")[3:]
-        raise InvalidPattern(f"check.pattern {check.pattern!r} is no pattern of ast-grep: {reason}") from error
+        reason = next(
+            (row.strip() for row in str(error).split("\n") if row.strip().startswith("2: ")), "2: "
+        )[3:]
+        raise InvalidPattern(
+            f"check.pattern {check.pattern!r} is no pattern of ast-grep: {reason}"
+        ) from error
     for node in nodes:
         yield node.range().start.line + 1, node.range().end.line + 1, node.text()
 
@@ -208,8 +252,8 @@ def _words_of(pattern: str) -> tuple[str, ...]:
 class LineRegex:
     """A regex of RE2 that is run on each line: its time grows with the text, whatever the regex.
 
-    It has no lookarounds and no references back to groups. A text is looked at in overlapping windows; a match is seen
-    if it is at most half a window long, which is 3,000 bytes and more.
+    It has no lookarounds and no references back to groups. A text is looked at in overlapping
+    windows; a match is seen if it is at most half a window long, which is 3,000 bytes and more.
     """
 
     def __init__(self, source: str) -> None:
@@ -221,11 +265,18 @@ class LineRegex:
         except re2.error as error:
             reason = error.args[0].decode("utf-8", "replace").replace("(?m)", "", 1)
             lookaround = re.search(r"operator: \(\?|sequence: \\\d", reason)
-            lacks = "; RE2 has no lookaheads and no references back: use `unless`" if lookaround else ""
+            if lookaround:
+                lacks = "; RE2 has no lookaheads and no references back: use `unless`"
+            else:
+                lacks = ""
             raise InvalidPattern(f"the regex {source!r} is none: {reason}{lacks}") from error
-        if self._regex.programsize > 3_000:  # the engine may take so many steps for one byte
-            raise InvalidPattern(f"the regex {source!r} can take too long: use smaller counts, such as {{1,80}}")
-        # so many steps of the engine take part of a second: between two looks at the time it takes no more
+        if self._regex.programsize > 3_000:
+            # the engine may take so many steps for one byte
+            raise InvalidPattern(
+                f"the regex {source!r} can take too long: use smaller counts, such as {{1,80}}"
+            )
+        # so many steps of the engine take part of a second: between two looks at the time it takes
+        # no more
         self._window = 20_000_000 // self._regex.programsize
 
     @classmethod
@@ -238,7 +289,9 @@ class LineRegex:
         """Whether the regex matches in a line."""
         return any(self.lines(line))
 
-    def lines(self, text: str, hurry: Callable[[], bool] = lambda: False) -> Iterator[tuple[int, str]]:
+    def lines(
+        self, text: str, hurry: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, str]]:
         """The number of each line that fits, and what of it does. Raises TooSlow."""
         data = _encoded(text)
         number, counted, at = 1, 0, 0
@@ -249,7 +302,8 @@ class LineRegex:
             while at <= end and (match := self._regex.search(data, at, end)):
                 number, counted = number + data.count(b"\n", counted, match.start()), match.start()
                 last = data.find(b"\n", counted)
-                last = len(data) if last < 0 else last
+                if last < 0:
+                    last = len(data)
                 yield number, data[counted : match.end()].decode("utf-8", "replace")
                 at = last + 1
 
@@ -263,7 +317,8 @@ class Prefilter:
 
         self._filter, self._names = re2.Filter(), list[str]()
         for name, check in checks.items():
-            with suppress(re2.error):  # what is wrong with it shows when it runs
+            with suppress(re2.error):
+                # what is wrong with it shows when it runs
                 self._filter.Add(f"(?m){check.regex}", _options())
                 self._names.append(name)
         self._unfiltered = checks.keys() - set(self._names)
@@ -272,7 +327,9 @@ class Prefilter:
 
     def possible(self, text: str) -> set[str]:
         """The names of the checks that can fire."""
-        hits = self._filter.Match(_encoded(text), potential=True) if self._names else None
+        hits = None
+        if self._names:
+            hits = self._filter.Match(_encoded(text), potential=True)
         return self._unfiltered | {self._names[hit] for hit in hits or ()}
 
 
@@ -295,10 +352,13 @@ def _encoded(text: str) -> bytes:
 # --- drafts from a fix ---
 
 _TOKEN = expression(r"""(?<!\s)(?P<blank>\s*+)(?P<token>\w+|'[^'\n]*'|"[^"\n]*"|[^\w\s])""")
-SURROUNDING = (3, 2, 1, 0)  # Tokens beside the changed ones, the most telling first
+# Tokens beside the changed ones, the most telling first
+SURROUNDING = (3, 2, 1, 0)
 
 
-def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[str]) -> Iterator[Check]:
+def drafts(
+    path: str, old: Sequence[str], new: Sequence[str], after: Sequence[str]
+) -> Iterator[Check]:
     """Checks that may tell the `old` lines of a part of a fix from the `new` ones, more specific first.
 
     `after`: the lines that follow it, for a sample where nothing takes the place of the old ones.
@@ -306,12 +366,19 @@ def drafts(path: str, old: Sequence[str], new: Sequence[str], after: Sequence[st
     from difflib import SequenceMatcher  # noqa: PLC0415 - a list loads this module, too
 
     name = path.rpartition("/")[2]
-    files = ("*." + name.rpartition(".")[2],) if "." in name else (name,)
+    if "." in name:
+        files = ("*." + name.rpartition(".")[2],)
+    else:
+        files = (name,)
     for line in [line for line in old[:12] if re.search(r"\w", line)]:
-        ratios = [(SequenceMatcher(None, line.strip(), other.strip()).ratio(), other) for other in new[:12]]
+        ratios = [
+            (SequenceMatcher(None, line.strip(), other.strip()).ratio(), other)
+            for other in new[:12]
+        ]
         ratio, other = max(ratios, default=(0.0, ""))
         # a new line that is half the same is what the old one became
-        other = other if ratio >= 0.5 else ""
+        if not ratio >= 0.5:
+            other = ""
         good = other or next((other for other in (*new, *after) if re.search(r"\w", other)), "")
         samples: dict[str, Any] = {"bad": (line.strip(),), "good": (good.strip(),)}
         for regex, unless in dict.fromkeys(_generalised(line, other)):
@@ -324,13 +391,24 @@ def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
     """(regex, unless) of a line that became `other` (empty: that went)."""
     from difflib import SequenceMatcher  # noqa: PLC0415 - as above
 
-    tokens, new_tokens = ([(m["blank"], m["token"]) for m in _TOKEN.finditer(text.strip())] for text in (line, other))
-    texts = [token for _, token in tokens]
-    blocks = (
-        SequenceMatcher(None, texts, [token for _, token in new_tokens], autojunk=False).get_opcodes() if other else []
+    tokens, new_tokens = (
+        [(m["blank"], m["token"]) for m in _TOKEN.finditer(text.strip())] for text in (line, other)
     )
-    changed = [(a, b) for op, a, b, _, _ in blocks if op in {"replace", "delete"}]
-    added = [(a, new_tokens[c:d]) for op, a, _, c, d in blocks if op == "insert"]
+    texts = [token for _, token in tokens]
+    if other:
+        blocks = SequenceMatcher(
+            None, texts, [token for _, token in new_tokens], autojunk=False
+        ).get_opcodes()
+    else:
+        blocks = []
+    changed = []
+    for op, a, b, _, _ in blocks:
+        if op in {"replace", "delete"}:
+            changed.append((a, b))
+    added = []
+    for op, a, _, c, d in blocks:
+        if op == "insert":
+            added.append((a, new_tokens[c:d]))
     for start, end in changed:
         for beside in SURROUNDING:
             first = max(start - beside, 0)
@@ -338,7 +416,10 @@ def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
                 yield _regex(tokens[first : end + beside]), ""
     for at, inserted in added if not changed else ():
         call = _call_around(texts, at)
-        words = [text for _, text in inserted if re.match(r"\w", text)]
+        words = []
+        for _, text in inserted:
+            if re.match(r"\w", text):
+                words.append(text)
         if call and words:
             yield _regex(tokens[call[0] : call[1] + 1]), _regex([("", words[0])])
     if not changed:
@@ -353,7 +434,11 @@ def _call_around(texts: Sequence[str], at: int) -> tuple[int, int] | None:
     depth = 0
     for end in range(min(at, len(texts)) - 1, 0, -1):
         depth += (texts[end] == ")") - (texts[end] == "(")
-        if texts[end] == "(" and re.match(r"\w", texts[end - 1]) and (depth < 0 or at == len(texts)):
+        if (
+            texts[end] == "("
+            and re.match(r"\w", texts[end - 1])
+            and (depth < 0 or at == len(texts))
+        ):
             start = end - 1
             while start > 1 and texts[start - 1] == "." and re.match(r"\w", texts[start - 2]):
                 start -= 2
@@ -368,13 +453,21 @@ def _regex(tokens: Sequence[tuple[str, str]]) -> str:
     parts, before = list[str](), ""
     for blank, token in tokens:
         words = re.match(r"\w", token) and re.search(r"\w$", before)
-        parts.append(("" if not before else r"\s+" if words else r"\s*" if blank else "") + re.escape(token))
+        parts.append(
+            ("" if not before else r"\s+" if words else r"\s*" if blank else "") + re.escape(token)
+        )
         before = token
-    start, end = (r"\b" if re.search(edge, text) else "" for edge, text in ((r"^\w", tokens[0][1]), (r"\w$", before)))
+    start, end = (
+        r"\b" if re.search(edge, text) else ""
+        for edge, text in ((r"^\w", tokens[0][1]), (r"\w$", before))
+    )
     return start + "".join(parts) + end
 
 
 def telling_word(regex: str) -> str:
-    """The longest text that stands on each line that a drafted regex fits; empty if there is none."""
+    """The longest text that stands on each line that a drafted regex fits.
+
+    Empty if there is none.
+    """
     plain = re.sub(r"\\([bs])[*+]?|\\(.)", lambda escape: "\0" if escape[1] else escape[2], regex)
     return max(plain.split("\0"), key=len)

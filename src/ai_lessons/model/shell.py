@@ -13,16 +13,23 @@ from ai_lessons.model.transcripts import base_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LONGEST = 20_000  # characters of a line that are read
-_DEEPEST = 8  # substitutions and shells within each other
+# characters of a line that are read
+LONGEST = 20_000
+# substitutions and shells within each other
+_DEEPEST = 8
 
 _PLAIN = expression(r"[^\s\\'\"`$<>|&;()#]+")
 _ASSIGNMENT = expression(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 _VERSION = expression(r"(python|pip|pypy|ruby|node|php)[\d.]+")
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
-_READS_SCRIPT = expression(r"-[A-Za-z]*c[A-Za-z]*")  # `-c`, `-lc`: the next word is what the shell runs
-_BEFORE = frozenset({"!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "coproc"})
-_NO_COMMAND = frozenset({"for", "case", "select", "function", "in", "fi", "done", "esac", "}", "[[", "(("})
+# `-c`, `-lc`: the next word is what the shell runs
+_READS_SCRIPT = expression(r"-[A-Za-z]*c[A-Za-z]*")
+_BEFORE = frozenset(
+    {"!", "{", "if", "then", "else", "elif", "do", "while", "until", "time", "coproc"}
+)
+_NO_COMMAND = frozenset(
+    {"for", "case", "select", "function", "in", "fi", "done", "esac", "}", "[[", "(("}
+)
 _RUNNERS: dict[str, frozenset[str]] = {
     "sudo": frozenset({"-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U", "--user", "--group"}),
     "doas": frozenset({"-u", "-C"}),
@@ -42,17 +49,22 @@ _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 class Command(NamedTuple):
-    """A command as it is called. `decides`: the line fails where it does: nothing behind it hides how it ended."""
+    """A command as it is called.
+
+    `decides`: the line fails where it does: nothing behind it hides how it ended.
+    """
 
     words: tuple[str, ...]
     decides: bool = True
 
 
 def commands_in(line: str) -> list[Command]:
-    """The commands that a line runs, in order, each as often as it stands there; text in quotes is none.
+    """The commands that a line runs, in order, each as often as it stands there.
 
-    >>> [" ".join(command.words) for command in commands_in('cd app && bash -lc "go test ./..." | tail')]
-    ['cd app', 'bash -lc go test ./...', 'go test ./...', 'tail']
+    Text in quotes is none.
+
+    >>> [" ".join(command.words) for command in commands_in('cd app && bash -lc "go test ./..." |
+    tail')] ['cd app', 'bash -lc go test ./...', 'go test ./...', 'tail']
     """
     return _Reader(line[:LONGEST], 0).read()
 
@@ -68,13 +80,17 @@ class _Reader:
 
     def __init__(self, text: str, deep: int) -> None:
         self.commands: list[Command] = []
-        self._hidden = 0  # what stands behind so many commands hides how they ended
+        # what stands behind so many commands hides how they ended
+        self._hidden = 0
         self._text, self._deep, self._at = text, deep, 0
-        self._after = False  # something stands before this command that does not wait for it to work
+        # something stands before this command that does not wait for it to work
+        self._after = False
         self._words: list[str] = []
         self._word: list[str] | None = None
-        self._to_file = False  # the next word is the target of a redirection
-        self._bodies: list[tuple[str, str]] = []  # the ends of here-documents, and the program that reads each
+        # the next word is the target of a redirection
+        self._to_file = False
+        # the ends of here-documents, and the program that reads each
+        self._bodies: list[tuple[str, str]] = []
 
     def read(self) -> list[Command]:
         """All commands of the text."""
@@ -125,8 +141,12 @@ class _Reader:
 
     def _operator(self) -> None:
         match = _OPERATOR.match(self._text, self._at)
-        operator = match[0] if match else ""
-        if operator == "&" and self._text[self._at + 1 : self._at + 2] == ">":  # `&>file`
+        if match:
+            operator = match[0]
+        else:
+            operator = ""
+        if operator == "&" and self._text[self._at + 1 : self._at + 2] == ">":
+            # `&>file`
             self._at += 1
             return
         self._at += len(operator)
@@ -139,10 +159,14 @@ class _Reader:
             self._at += 1
             return
         end = self._text.find("\n", self._at)
-        self._at = len(self._text) if end < 0 else end
+        if end < 0:
+            self._at = len(self._text)
+        else:
+            self._at = end
 
     def _redirection(self, sign: str) -> None:
-        if self._word is not None and "".join(self._word).isdigit():  # `2>file`
+        if self._word is not None and "".join(self._word).isdigit():
+            # `2>file`
             self._word = None
         self._end_word()
         text, at = self._text, self._at
@@ -151,22 +175,35 @@ class _Reader:
             self._nested(")")
         elif text.startswith("<<", at) and not text.startswith("<<<", at):
             match = _HERE.match(text, at)
-            self._at = match.end() if match else at + 2
             if match:
-                program = base_name(self._words[0]) if self._words else ""
+                self._at = match.end()
+            else:
+                self._at = at + 2
+            if match:
+                if self._words:
+                    program = base_name(self._words[0])
+                else:
+                    program = ""
                 self._bodies.append((match[2], program if len(self._words) == 1 else ""))
         else:
             match = _REDIRECTS.match(text, at)
-            self._at = match.end() if match else at + len(sign)
+            if match:
+                self._at = match.end()
+            else:
+                self._at = at + len(sign)
             self._to_file = True
 
     def _skip_bodies(self) -> None:
-        """Pass the here-documents that begin behind this line; what a shell reads as its script is commands."""
+        """Pass the here-documents that begin behind this line.
+
+        What a shell reads as its script is commands.
+        """
         for end, program in self._bodies:
             start = self._at
             while self._at < len(self._text):
                 stop = self._text.find("\n", self._at)
-                stop = len(self._text) if stop < 0 else stop
+                if stop < 0:
+                    stop = len(self._text)
                 row = self._text[self._at : stop].strip("\t ")
                 last, self._at = self._at, min(stop + 1, len(self._text))
                 if row == end:
@@ -184,7 +221,8 @@ class _Reader:
                 self._add(text[at + 1 : at + 2])
         elif sign == "'":
             end = text.find("'", at + 1)
-            end = len(text) if end < 0 else end
+            if end < 0:
+                end = len(text)
             self._add(text[at + 1 : end])
             self._at = end + 1
         elif sign == '"':
@@ -202,7 +240,8 @@ class _Reader:
 
     def _backticks(self) -> None:
         end = self._text.find("`", self._at + 1)
-        end = len(self._text) if end < 0 else end
+        if end < 0:
+            end = len(self._text)
         self._read_inside(self._text[self._at + 1 : end])
         self._at = end + 1
 
@@ -238,7 +277,9 @@ class _Reader:
         if self._deep <= _DEEPEST:
             before = len(self.commands)
             self._until(end)
-            inner = [command._replace(decides=False) for command in self.commands[before:]]
+            inner = []
+            for command in self.commands[before:]:
+                inner.append(command._replace(decides=False))
             self.commands[before:] = inner
         else:
             self._at = len(self._text)
@@ -247,7 +288,10 @@ class _Reader:
         self._words, self._word, self._to_file, self._after = kept
 
     def _read_inside(self, text: str, *, decides: bool = False) -> None:
-        """Read a text that runs as commands, too. `decides`: how it ends is how this command ends."""
+        """Read a text that runs as commands, too.
+
+        `decides`: how it ends is how this command ends.
+        """
         if self._deep < _DEEPEST:
             for command in _Reader(text, self._deep + 1).read():
                 self.commands.append(command._replace(decides=command.decides and decides))
@@ -302,7 +346,9 @@ def _script(name: str, words: Sequence[str]) -> str:
     """The text that a shell, or a program like one, is given to run."""
     if name == "eval":
         return " ".join(words[1:])
-    flag = _READS_SCRIPT if name in _SHELLS or name in {"su", "script"} else None
+    flag = None
+    if name in _SHELLS or name in {"su", "script"}:
+        flag = _READS_SCRIPT
     if name == "env":
         flag = _SPLITS
     if flag is None:
@@ -323,7 +369,8 @@ def _run_by(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
     takes_time, skip = name == "timeout", False
     for at, word in enumerate(words[1:], 1):
         if name == "command" and word in {"-v", "-V"}:
-            return  # it asks where a program is
+            # it asks where a program is
+            return
         if skip:
             skip = False
         elif word in values:
@@ -356,4 +403,6 @@ def program_of(word: str) -> str:
     """
     name = base_name(word).removesuffix(".exe")
     version = _VERSION.fullmatch(name)
-    return version[1] if version else name
+    if version:
+        return version[1]
+    return name

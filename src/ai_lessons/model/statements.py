@@ -1,4 +1,7 @@
-"""Sentences that say what to do, and why: found in texts of people, and made into the one line of an entry. Pure."""
+"""Sentences that say what to do, and why.
+
+Found in texts of people, and made into the one line of an entry. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from ai_lessons.model import expression
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LINE = 80  # Characters of a decision in one line (design 17): a hundred of them fit into a start
-_HEADING_WORDS = 5  # A title of so many words, such as `Code Quality`, may name a subject and say nothing
+# Characters of a decision in one line (design 17): a hundred of them fit into a start
+LINE = 80
+# A title of so many words, such as `Code Quality`, may name a subject and say nothing
+_HEADING_WORDS = 5
 
 _MARKS = expression(r"^(?:[-*+>]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s+")
-_MOST_ROWS = 2_000  # Rows of a text that are looked at: a longer one is no statement
+# Rows of a text that are looked at: a longer one is no statement
+_MOST_ROWS = 2_000
 
 
 # --- what prescribes ---
@@ -23,51 +29,125 @@ _REPEATS = ("?", "*", "+", "{")
 
 
 def _words(*texts: str) -> str:
-    """An alternative of words, given with blanks between them; `_` stands for a blank inside of one."""
-    words = [word.replace("_", r"\s").replace("'", "['\u2019]") for text in texts for word in text.split()]
+    """An alternative of words, given with blanks between them.
+
+    `_` stands for a blank inside of one.
+    """
+    words = [
+        word.replace("_", r"\s").replace("'", "['\u2019]")
+        for text in texts
+        for word in text.split()
+    ]
     # words with one beginning are one alternative: at most places of a text none of them is tried
     endings: dict[str, list[str]] = {}
     for word in words:
         plain_letter = word[0].isalpha() and word[1:2] not in _REPEATS
-        endings.setdefault(word[0] if plain_letter else word, []).append(word[1:] if plain_letter else "")
-    alternatives = [f"{first}(?:{'|'.join(ends)})" for first, ends in endings.items()]
+        endings.setdefault(word[0] if plain_letter else word, []).append(
+            word[1:] if plain_letter else ""
+        )
+    alternatives = []
+    for first, ends in endings.items():
+        alternatives.append(f"{first}(?:{'|'.join(ends)})")
     return f"(?:{'|'.join(alternatives)})"
 
 
 _VERBS = _words(
-    "add adhere adopt aim apply ask assert assume avoid await back be begin bring capture catch choose cite",
-    "clarify classify collapse compare comply configure confine confirm conform consider consult contact convert",
-    "create decide declare defer define delegate delete deploy derive describe detect disable discard distinguish",
-    "do double-check download edit embed emit enable encode enforce ensure escape evaluate examine execute",
-    "explain explore expose extend extract favou?r fetch fill find fix flatten focus follow gather generate get",
-    "give go group highlight honou?r identify ignore implement include incorporate initiali[sz]e inline insert",
-    "inspect install introduce investigate invoke isolate iterate join judge justify keep label lean learn leave",
-    "let locate look lower maintain make measure merge migrate mind minimi[sz]e modify monitor move narrow",
-    "normali[sz]e notify obey observe omit open optimi[sz]e organi[sz]e override parse pass perform pick populate",
-    "prefer prepare preserve prevent print prioriti[sz]e proceed produce propagate propose protect prove provide",
-    "publish put quote raise read rebase rebuild reconcile reduce refactor refer refine refrain refresh",
-    "regenerate register reject rely remember remove rename reorder repeat replace reply reproduce re-?run",
-    "reserve reset resolve respect restart restore restrict restructure retain retry re-?use revert rewrite run",
-    "saniti[sz]e say scan schedule select send separate seriali[sz]e share ship show simplify skip sort specify",
-    "split squash start stay stick stop strip strive submit summari[sz]e support suppress surface swap switch",
-    "take tell think throw tidy treat trim truncate try turn understand undo unify uninstall upload utili[sz]e",
+    (
+        "add adhere adopt aim apply ask assert assume avoid await back be begin bring capture "
+        "catch choose cite"
+    ),
+    (
+        "clarify classify collapse compare comply configure confine confirm conform consider "
+        "consult contact convert"
+    ),
+    (
+        "create decide declare defer define delegate delete deploy derive describe detect "
+        "disable discard distinguish"
+    ),
+    (
+        "do double-check download edit embed emit enable encode enforce ensure escape "
+        "evaluate examine execute"
+    ),
+    (
+        "explain explore expose extend extract favou?r fetch fill find fix flatten focus "
+        "follow gather generate get"
+    ),
+    (
+        "give go group highlight honou?r identify ignore implement include incorporate "
+        "initiali[sz]e inline insert"
+    ),
+    (
+        "inspect install introduce investigate invoke isolate iterate join judge justify keep "
+        "label lean learn leave"
+    ),
+    (
+        "let locate look lower maintain make measure merge migrate mind minimi[sz]e modify "
+        "monitor move narrow"
+    ),
+    (
+        "normali[sz]e notify obey observe omit open optimi[sz]e organi[sz]e override parse "
+        "pass perform pick populate"
+    ),
+    (
+        "prefer prepare preserve prevent print prioriti[sz]e proceed produce propagate "
+        "propose protect prove provide"
+    ),
+    (
+        "publish put quote raise read rebase rebuild reconcile reduce refactor refer refine "
+        "refrain refresh"
+    ),
+    (
+        "regenerate register reject rely remember remove rename reorder repeat replace reply "
+        "reproduce re-?run"
+    ),
+    (
+        "reserve reset resolve respect restart restore restrict restructure retain retry "
+        "re-?use revert rewrite run"
+    ),
+    (
+        "saniti[sz]e say scan schedule select send separate seriali[sz]e share ship show "
+        "simplify skip sort specify"
+    ),
+    (
+        "split squash start stay stick stop strip strive submit summari[sz]e support suppress "
+        "surface swap switch"
+    ),
+    (
+        "take tell think throw tidy treat trim truncate try turn understand undo unify "
+        "uninstall upload utili[sz]e"
+    ),
     "validate verify visit warn wrap write",
 )
 """Verbs that begin a sentence hardly ever but to say what to do."""
 
 _NOUNS_TOO = _words(
-    "attach audit bind branch build bump call change check clean comment commit copy cover debug design document",
-    "drop expect export fail flag format guard handle import limit link lint list load log mark mirror mock model",
-    "name pin place plan prefix profile pull push release report return review save search set sign stage store",
+    (
+        "attach audit bind branch build bump call change check clean comment commit copy "
+        "cover debug design document"
+    ),
+    (
+        "drop expect export fail flag format guard handle import limit link lint list load "
+        "log mark mirror mock model"
+    ),
+    (
+        "name pin place plan prefix profile pull push release report return review save "
+        "search set sign stage store"
+    ),
     "tag target test track trigger trust type update upgrade use wait watch",
 )
 _FINITE = _words(
-    "is are was were has have had belongs? comes? contains? covers? depends? exists? goes holds? lies?",
+    (
+        "is are was were has have had belongs? comes? contains? covers? depends? exists? goes "
+        "holds? lies?"
+    ),
     "lives? means",
     "mirrors? runs shows uses works",
 )
 _NO_SUBJECT = rf"(?!\s+of\b)(?!\s+(?:\w+:|(?-i:[A-Z]\w*$)))(?!(?:\s+\S+){{0,3}}?\s+{_FINITE}\b)"
-"""After a word that is a noun as often: it is no label or heading, and no verb follows whose subject it would be."""
+"""After a word that is a noun as often.
+
+It is no label or heading, and no verb follows whose subject it would be.
+"""
 
 _DO = rf"(?:{_VERBS}|{_NOUNS_TOO}{_NO_SUBJECT})(?=\s)"
 _DO_ELSEWHERE = _words(
@@ -75,7 +155,9 @@ _DO_ELSEWHERE = _words(
     "utilise[zr]? évite[zr]? écri(?:s|vez|re) vérifie[zr]? ajoute[zr]? préfère[zr]? n'utilise[zr]?",
     "usa usar use evita evitar escribe prefiere añade ejecuta comprueba",
 )
-_POLITE = rf"(?:{_words('please also then just now first instead and bitte por_favor')},?\s++){{0,2}}"
+_POLITE = (
+    rf"(?:{_words('please also then just now first instead and bitte por_favor')},?\s++){{0,2}}"
+)
 _BEGINNING = r"(?:^[ \t>*+\d.)-]*(?:\[[ xX]\]\s)?(?:\*\*|__)?|[.!?;:](?:\*\*|__)?\s++)"
 _CONDITION = _words(
     "when whenever if unless before after once while for(?!_(?:example|instance)) to",
@@ -87,16 +169,23 @@ _SUBJECTS = _words("the an? it you we they this that these those there its our y
 _OBJECTS = _words("to the an? your all any every each it them")
 
 _NORMS = _words(
-    "must should shall never always avoid (?<!would_)prefer don't do_not required? mandatory forbidden prohibited",
-    "disallowed not_allowed not_permitted make_sure has_to have_to ought_to recommended discouraged unacceptable",
+    (
+        "must should shall never always avoid (?<!would_)prefer don't do_not required? "
+        "mandatory forbidden prohibited"
+    ),
+    (
+        "disallowed not_allowed not_permitted make_sure has_to have_to ought_to recommended "
+        "discouraged unacceptable"
+    ),
     "supposed_to expected_to (?<!if_you_)(?<!when_you_)needs?",
-    "nie niemals immer muss müssen soll sollen sollte sollten dürfen_nicht darf_nicht verboten kein\\w* nur_noch",
+    (
+        "nie niemals immer muss müssen soll sollen sollte sollten dürfen_nicht darf_nicht "
+        "verboten kein\\w* nur_noch"
+    ),
     "jamais toujours doit doivent il_faut interdite?s? obligatoire",
     "nunca jamás siempre hay_que deb\\w+ prohibid[oa]s? obligatori[oa]s?",
 )
-_NORMS_IN_SIGNS = (
-    "必须|不要|禁止|应该|务必|总是|不得|严禁|切勿|请勿|只能|しないで|必ず|してください|すべき|반드시|하지 마"
-)
+_NORMS_IN_SIGNS = "必须|不要|禁止|应该|务必|总是|不得|严禁|切勿|请勿|只能|しないで|必ず|してください|すべき|반드시|하지 마"
 _ONLY_VERBS = _words("use uses run call import allow allowed write edit commit push merge")
 
 _PRESCRIBES = expression(
@@ -121,7 +210,10 @@ _PRESCRIBES = expression(
 _NEGATIVE = expression(
     r"(?i)\b"
     + _words(
-        "don'ts? does_not do_not not_to never avoid no must_not should_not forbidden prohibited disallowed",
+        (
+            "don'ts? does_not do_not not_to never avoid no must_not should_not forbidden "
+            "prohibited disallowed"
+        ),
         "anti-?patterns? pitfalls? mistakes?",
         "nicht nie niemals verboten kein\\w* ne jamais interdite?s? nunca prohibid[oa]s?",
     )
@@ -132,10 +224,9 @@ _NEGATIVE = expression(
 def prescribes(text: str) -> bool:
     """Whether some sentence says what to do or to leave, and not only how things are.
 
-    >>> prescribes("- Money is whole cents, never floats"), prescribes("The web layer talks to services.")
-    (True, False)
-    >>> prescribes("New features need tests"), prescribes("Test files live beside the code.")
-    (True, False)
+    >>> prescribes("- Money is whole cents, never floats"), prescribes("The web layer talks to
+    services.") (True, False) >>> prescribes("New features need tests"), prescribes("Test files live
+    beside the code.") (True, False)
     """
     if text.rstrip().endswith("?") or _POINTER.fullmatch(text):
         return False
@@ -164,7 +255,9 @@ _ABBREVIATED = expression(
 
 
 def sentences_of_paragraph(paragraph: str) -> list[str]:
-    r"""The sentences of a paragraph, its blanks made single; none ends within code, brackets or an abbreviation.
+    r"""The sentences of a paragraph, its blanks made single.
+
+    None ends within code, brackets or an abbreviation.
 
     >>> sentences_of_paragraph("Use `a. B`, e.g. Here. Never\nthere.")
     ['Use `a. B`, e.g. Here.', 'Never there.']
@@ -191,7 +284,9 @@ _HEADING_SIGNS = expression(r"^#{1,6}\s|\s#+$|\s?\{#[\w:-]+\}$")
 
 
 def plain(text: str) -> str:
-    """A sentence or heading on one line without list marker, emphasis and links; code keeps its marks.
+    """A sentence or heading on one line without list marker, emphasis and links.
+
+    Code keeps its marks.
 
     >>> plain("- **Never** call [it](docs/a.md) `a*b*`")
     'Never call it `a*b*`'
@@ -212,13 +307,17 @@ _BECAUSE = _words(
 _SO = _words(
     "because_of so_(?:that|it|they|you|we)",
     "so_\\S+_(?:\\S+_)?(?:doesn't|don't|won't|can|cannot|can't|stays?|is|are)",
-    "(?<![a-z]_)otherwise(?=,?_\\w) or_else in_order_to (?<!need_)(?<!have_)(?<!try_)(?<!has_)to_(?:avoid|prevent)",
+    (
+        "(?<![a-z]_)otherwise(?=,?_\\w) or_else in_order_to "
+        "(?<!need_)(?<!have_)(?<!try_)(?<!has_)to_(?:avoid|prevent)"
+    ),
     "damit sonst sinon afin_de afin_que pour_que si_no para_que",
 )
 _CLAUSE = expression(rf"(?i)(?:^|[\s,;(\u2014\u2013-])(?:{_BECAUSE}\s*(\S.*)|({_SO}\b.*))")
 _CHINESE = expression(r"(?:因为|由于)(\S.*)|((?:否则|不然|以免|以便).*)")
 _OPENS_REASON = _words(
-    "this that it they these those both doing which otherwise the an? we you our das dies sonst cela esto"
+    "this that it they these those both doing which otherwise the an? we you our das dies "
+    "sonst cela esto"
 )
 _DASH = expression(rf"(?i)\s[\u2014\u2013]\s+({_OPENS_REASON}\b.*)$")
 _LABEL = expression(
@@ -226,20 +325,29 @@ _LABEL = expression(
     r"\s*+:?+(?:\*\*|__)?+\s*+:?+\s*+(\S.*)$"
 )
 _EFFECTS = _words(
-    "keeps? makes? ensures? prevents? avoids? breaks? causes? allows? helps? lets? means? hides? leads?",
+    (
+        "keeps? makes? ensures? prevents? avoids? breaks? causes? allows? helps? lets? means? "
+        "hides? leads?"
+    ),
     "saves? expands?",
-    "protects? reduces? adds? costs? will would is_(?:because|how|why|needed|required) verhinder\\w+",
+    (
+        "protects? reduces? adds? costs? will would is_(?:because|how|why|needed|required) "
+        "verhinder\\w+"
+    ),
     "sorgt vermeide\\w+",
 )
 _CONSEQUENCE = expression(
-    rf"(?i)^(?:otherwise|sonst|sinon|(?:this|that|it|they|these|doing so|das|dies)\s+(?:\w+ly\s+)?{_EFFECTS})\b"
+    r"(?i)^(?:otherwise|sonst|sinon|(?:this|that|it|they|these|doing "
+    rf"so|das|dies)\s+(?:\w+ly\s+)?{_EFFECTS})\b"
 )
 
 
 def labelled_reason(text: str) -> str:
     """The reason that a paragraph states as such (`Because: …`, `Why: …`); empty if it is none."""
     match = _LABEL.match(text)
-    return plain(match[1]) if match else ""
+    if match:
+        return plain(match[1])
+    return ""
 
 
 def reason_in(sentence: str) -> str:
@@ -252,20 +360,30 @@ def reason_in(sentence: str) -> str:
         if match := pattern.search(sentence):
             words = next(part for part in reversed(match.groups()) if part)
             return _until_prescribed(plain(words))
-    return plain(sentence) if _CONSEQUENCE.match(plain(sentence)) else ""
+    if _CONSEQUENCE.match(plain(sentence)):
+        return plain(sentence)
+    return ""
 
 
 def _until_prescribed(words: str) -> str:
-    """A reason up to the comma or dash behind which the sentence says what to do: `since it is slow, run it alone`."""
+    """A reason up to the comma or dash behind which the sentence says what to do.
+
+    `since it is slow, run it alone`.
+    """
     for sign in (" — ", ", "):
         before, divided, after = words.partition(sign)
         if divided and prescribes(after) and not prescribes(before):
             return before
-    return "" if prescribes(words) and len(words.split()) < 3 else words
+    if prescribes(words) and len(words.split()) < 3:
+        return ""
+    return words
 
 
 def reason_near(every: Sequence[str], place: int) -> str:
-    """The reason that these sentences give for the one at `place`: it, the nearest after it, the nearest before."""
+    """The reason that these sentences give for the one at `place`.
+
+    It, the nearest after it, the nearest before.
+    """
     clause = reason_in(every[place])
     if clause and clause != plain(every[place]):
         return clause
@@ -280,7 +398,10 @@ def reason_near(every: Sequence[str], place: int) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in their order, without marks of lists and headings; code blocks are left out."""
+    """The sentences of a text in their order, without marks of lists and headings.
+
+    Code blocks are left out.
+    """
     result: list[str] = []
     paragraph: list[str] = []
     fenced = False

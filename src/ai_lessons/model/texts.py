@@ -1,4 +1,7 @@
-"""From the bytes of a file to its texts, how a value is written in frontmatter, and stems. Loads nothing slow."""
+"""From the bytes of a file to its texts, how a value is written in frontmatter, and stems.
+
+Loads nothing slow.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from ai_lessons.model import expression
 from ai_lessons.model.layout import is_markdown, side_of
 
 SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
-"""Lists whose order says nothing; kept sorted, because additions in different gaps merge cleanly."""
+"""Lists whose order says nothing.
+
+Kept sorted, because additions in different gaps merge cleanly.
+"""
 
 TIMES = frozenset({"created", "review_by", "reviewed", "source_date"})
 
@@ -27,26 +33,39 @@ KEY_ORDER = (
     "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "check",
     "about", "pattern", "links", "when", "do", "dont", "because", "code", "package", "seen", "in",
 )  # fmt: skip
-"""The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
+"""The fixed order of the keys we know, those below `pattern` last.
+
+Unknown keys follow in the order they came.
+"""
 
 _PLAIN = expression(
     r"[^\W_](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*|[./_(](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*"
 )
 _WORDS = expression(r"(?:y|n|yes|no|on|off|true|false|null|none|nan|inf)", re.IGNORECASE)
-_NUMBER = expression(r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE)
+_NUMBER = expression(
+    r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE
+)
 _DATE = expression(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
-_TIMESTAMP = expression(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
+_TIMESTAMP = expression(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
 _FLOW_INDICATOR = expression(r"[,\[\]{}:?]")
 _ESCAPED = expression('[\\\\"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 _SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
 
 
 def normal(value: Any) -> Any:
-    """The value as a parser would give it back: lists, dicts and bare scalars, whatever they were made of."""
+    """The value as a parser would give it back.
+
+    Lists, dicts and bare scalars, whatever they were made of.
+    """
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): normal(item) for key, item in value.items()}
+        by_key = {}
+        for key, item in value.items():
+            by_key[str(key)] = normal(item)
+        return by_key
     if isinstance(value, list | tuple | set | frozenset):
         return list(map(normal, sorted(value) if isinstance(value, set | frozenset) else value))
     return value
@@ -54,18 +73,29 @@ def normal(value: Any) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Equality of normal values that keeps `1`, `1.0` and `true` apart, as JSON does."""
-    first, second = (json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr) for value in (left, right))
+    first, second = (
+        json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr)
+        for value in (left, right)
+    )
     return first == second
 
 
 def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
-    """One value on one line. `flow`: inside `[]` or `{}`. `timestamp`: a day or date-time may stand without quotes."""
+    """One value on one line. `flow`: inside `[]` or `{}`.
+
+    `timestamp`: a day or date-time may stand without quotes.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        if value:
+            return "true"
+        return "false"
     if isinstance(value, float):
-        return repr(value) if "e" not in repr(value) else f"{value:.17f}".rstrip("0")  # no exponents: readers differ
+        # no exponents: readers differ
+        if "e" not in repr(value):
+            return repr(value)
+        return f"{value:.17f}".rstrip("0")
     if not isinstance(value, str):
         return repr(value)
     if timestamp and _TIMESTAMP.fullmatch(value):
@@ -74,27 +104,44 @@ def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
     read = _WORDS.fullmatch(value) or _NUMBER.fullmatch(value) or _DATE.fullmatch(value)
     if plain and not read and not (flow and _FLOW_INDICATOR.search(value)):
         return value
-    return '"' + _ESCAPED.sub(lambda match: _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", value) + '"'
+    return (
+        '"'
+        + _ESCAPED.sub(
+            lambda match: _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04x}", value
+        )
+        + '"'
+    )
 
 
 def flow(value: Any) -> str:
     """Any value on one line, collections in `[]` and `{}`."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{scalar(key, flow=True)}: {flow(item)}" for key, item in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{scalar(key, flow=True)}: {flow(item)}" for key, item in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(flow, value)) + "]"
     return scalar(value, flow=True)
 
 
 def head_and_lines(key: str, value: Any, indent: int) -> tuple[str, list[str]]:
-    """What stands behind `key:` on its line, and the lines below; `indent` is the column of the key."""
+    """What stands behind `key:` on its line, and the lines below.
+
+    `indent` is the column of the key.
+    """
     if isinstance(value, dict) and value:
-        return "", [line for name, item in value.items() for line in entry_lines(name, item, indent + 2)]
+        return "", [
+            line for name, item in value.items() for line in entry_lines(name, item, indent + 2)
+        ]
     if isinstance(value, list) and value:
         return "", [line for item in value for line in item_lines(item, indent + 2)]
     if isinstance(value, str) and _is_literal(value):
         lines = value.removesuffix("\n").split("\n")
-        return ("|" if value.endswith("\n") else "|-"), [" " * (indent + 2) + line if line else "" for line in lines]
+        return ("|" if value.endswith("\n") else "|-"), [
+            " " * (indent + 2) + line if line else "" for line in lines
+        ]
     if isinstance(value, dict | list):
         return flow(value), []
     return scalar(value, timestamp=key in TIMES), []
@@ -105,7 +152,9 @@ def _is_literal(text: str) -> bool:
     lines = text.removesuffix("\n").split("\n")
     if len(lines) < 2 or not lines[0] or not lines[-1] or lines[0][0] in " \t":
         return False
-    return all(not line or (not line.isspace() and line.replace("\t", "").isprintable()) for line in lines)
+    return all(
+        not line or (not line.isspace() and line.replace("\t", "").isprintable()) for line in lines
+    )
 
 
 def entry_lines(key: str, value: Any, indent: int = 0) -> list[str]:
@@ -119,18 +168,26 @@ def item_lines(value: Any, indent: int) -> list[str]:
     """One item of a block list as lines without line ends; `indent` is the column of the dash."""
     pad = " " * indent
     if isinstance(value, dict) and value:
-        lines = [line for key, item in value.items() for line in entry_lines(key, item, indent + 2)]
+        lines = []
+        for key, item in value.items():
+            for line in entry_lines(key, item, indent + 2):
+                lines.append(line)
         return [f"{pad}- {lines[0][indent + 2 :]}", *lines[1:]]
     return [f"{pad}- {flow(value) if isinstance(value, list | dict) else scalar(value)}"]
 
 
 def rank(key: str) -> int:
     """Place of a key in the fixed order; unknown keys after all others."""
-    return KEY_ORDER.index(key) if key in KEY_ORDER else len(KEY_ORDER)
+    if key in KEY_ORDER:
+        return KEY_ORDER.index(key)
+    return len(KEY_ORDER)
 
 
 def mapping_lines(fields: Mapping[str, Any]) -> list[str]:
-    """The lines of a whole new frontmatter: known keys in the fixed order, then the rest; sorted where sorted."""
+    """The lines of a whole new frontmatter: known keys in the fixed order, then the rest.
+
+    Sorted where sorted.
+    """
     lines = []
     for key in sorted(fields, key=rank):
         value = normal(fields[key])
@@ -141,47 +198,63 @@ def mapping_lines(fields: Mapping[str, Any]) -> list[str]:
 
 
 BOM = "\ufeff"
-TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
+# Characters of a title that lists and commits still show
+TITLE_LENGTH = 200
 
 _JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f"
-_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_EMOJI = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
 _OBEYED = expression(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     # blank letters and signs, and what is no character
     "\U00013441\U00013442\U00016fe4\U0001d159\ufdd0-\ufdef\ufffe\uffff"
-    + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000))
+    + "".join(
+        f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000)
+    )
     + "\u0488\u0489\u1abe\u20dd-\u20e0\u20e2\u20e4\ua670-\ua672]"
     r"|(?<![\u2801-\u28ff])\u2800|\u2800(?![\u2801-\u28ff])|(?<![#*0-9\ufe0f])\u20e3"
     rf"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
     rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
     rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
 )
-"""What a terminal obeys and what no reader sees: C0 (but tab and line feed), C1, lone surrogates (bytes that are no
-UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the format characters (Cf)
-but for those that are drawn (signs before Arabic, Syriac and Kaithi numbers), letters that are blank, and marks that
-enclose what stands before them. A model reads all of them, so that a text could give an agent orders that the person
-who approves it does not see.
+"""What a terminal obeys and what no reader sees.
 
-Left alone, one at a time between visible characters: a joiner between letters of scripts that join (Arabic to Myanmar,
-Khmer, Mongolian, …) and between emoji, the choice between text and emoji after an emoji or in a keycap, and the blank
-of Braille between Braille."""
+C0 (but tab and line feed), C1, lone surrogates (bytes that are no
+UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the
+format characters (Cf) but for those that are drawn (signs before Arabic, Syriac and Kaithi
+numbers), letters that are blank, and marks that enclose what stands before them. A model reads all
+of them, so that a text could give an agent orders that the person who approves it does not see.
 
-_STACKED = 4  # Marks on one letter that are left alone: no script has more
-_MARKS = expression(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")  # or other signs
+Left alone, one at a time between visible characters: a joiner between letters of scripts that join
+(Arabic to Myanmar, Khmer, Mongolian, …) and between emoji, the choice between text and emoji after
+an emoji or in a keycap, and the blank of Braille between Braille."""
+
+# Marks on one letter that are left alone: no script has more
+_STACKED = 4
+# or other signs
+_MARKS = expression(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")
 
 _OPENING = expression(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = expression(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_TOML = expression(r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL)
+_TOML = expression(
+    r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL
+)
 _JSON = expression(r"\ufeff?(?=\{\s*\")")
 _LINE_END = expression(r"[ \t]*(?:\r?\n|\Z)")
-OURS = "ai-lessons"  # Key of the frontmatter of another program's page below which our keys stand
-_FOREIGN_LIMIT = 65_536  # Characters of frontmatter that is no YAML
+# Key of the frontmatter of another program's page below which our keys stand
+OURS = "ai-lessons"
+# Characters of frontmatter that is no YAML
+_FOREIGN_LIMIT = 65_536
 
 
 class Texts(NamedTuple):
-    """An entry's frontmatter as written in `file` (None: none), exactly what stands below it, and a script's code."""
+    """An entry's frontmatter as written in `file` (None.
+
+    None), exactly what stands below it, and a script's code.
+    """
 
     file: str
     matter: str | None
@@ -199,9 +272,12 @@ class Cut(NamedTuple):
 
 
 def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
-    """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
+    """The texts of an entry.
 
-    Raises InvalidEntry: not text, which only the file of a script with a `side` may be: its code is empty then.
+    For a `script` give `side`, the bytes of the Markdown beside it, if there is one.
+
+    Raises InvalidEntry: not text, which only the file of a script with a `side` may be: its code is
+    empty then.
     """
     if side is not None:
         file = side_of(path)
@@ -210,14 +286,17 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
     text = decode(data, path)
     if script:
         return Texts(path, None, code=text)
-    return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
+    if is_markdown(path):
+        return Texts(path, *split(text))
+    return Texts(path, None, text.removeprefix(BOM))
 
 
 _UTF_FORMS = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 # How frontmatter begins in each of them, with a byte order mark and without
 _BEGINNINGS = {(mark + "---").encode(form): form for form in _UTF_FORMS for mark in (BOM, "")}
 _ENCODING_NAME = expression(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,39}")
-# No codec that writes text in ASCII characters (UTF-7, HZ, ISO-2022): the same bytes would be two texts
+# No codec that writes text in ASCII characters (UTF-7, HZ, ISO-2022): the same bytes would be two
+# texts
 _READ_CODECS = expression(
     r"utf-(?:16|32)(?:-[bl]e)?|iso8859-[0-9]+|cp[0-9]+|koi8-[rtu]|mac-[a-z]+|hp-roman8|tis-620|kz1048|ptcp154"
     r"|shift_jis(?:x0213|_2004)?|euc_(?:jp|kr|jis_2004|jisx0213)|gb2312|gbk|gb18030|big5(?:hkscs)?|johab"
@@ -225,7 +304,10 @@ _READ_CODECS = expression(
 
 
 def codec_of(encoding: str) -> str:
-    """Python's codec for an encoding that git knows by this name; empty: none, or one that we do not read."""
+    """Python's codec for an encoding that git knows by this name.
+
+    Empty: none, or one that we do not read.
+    """
     name = encoding.upper().removesuffix("-BOM")
     if not _ENCODING_NAME.fullmatch(name):
         return ""
@@ -233,7 +315,9 @@ def codec_of(encoding: str) -> str:
         codec = codecs.lookup(name).name
     except LookupError:
         return ""
-    return codec if _READ_CODECS.fullmatch(codec) else ""
+    if _READ_CODECS.fullmatch(codec):
+        return codec
+    return ""
 
 
 def is_utf8(data: bytes) -> bool:
@@ -263,10 +347,12 @@ def as_utf8(data: bytes, encoding: str = "") -> bytes:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte.
+    """Bytes of a file as text, line ends and byte order mark kept.
 
-    Frontmatter in UTF-16 and UTF-32 is read, too: a pulled attribute (`working-tree-encoding`) lets git check files
-    out so.
+    Raises InvalidEntry: not UTF-8, or a NUL byte.
+
+    Frontmatter in UTF-16 and UTF-32 is read, too: a pulled attribute (`working-tree-encoding`) lets
+    git check files out so.
     """
     data = as_utf8(data)
     try:
@@ -284,7 +370,10 @@ def decode(data: bytes, path: str) -> str:
 
 
 def split(text: str) -> tuple[str | None, str]:
-    """The text of the frontmatter (None if there is none) and the body, exactly as it stands; of any form, as YAML."""
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands.
+
+    Of any form, as YAML.
+    """
     parts = cut(text)
     if parts.matter is None and (data := foreign(text)):
         return data
@@ -292,7 +381,9 @@ def split(text: str) -> tuple[str | None, str]:
 
 
 def foreign(text: str) -> tuple[str, str] | None:
-    """Frontmatter in TOML (`+++`) or JSON, written as JSON (which YAML contains), and the body; None if there is none.
+    """Frontmatter in TOML (`+++`) or JSON, written as JSON (which YAML contains), and the body.
+
+    None if there is none.
 
     The body begins on a line of its own.
     """
@@ -313,11 +404,19 @@ def foreign(text: str) -> tuple[str, str] | None:
 
 
 def cut(text: str) -> Cut:
-    """The text in its four parts: a `---` line at the very start opens frontmatter, the next (or `...`) closes it."""
+    """The text in its four parts.
+
+    A `---` line at the very start opens frontmatter, the next (or `...`) closes it.
+    """
     opening = _OPENING.match(text)
-    closing = _CLOSING.search(text, opening.end()) if opening else None
+    closing = None
+    if opening:
+        closing = _CLOSING.search(text, opening.end())
     if not opening or not closing:
-        mark = BOM if text.startswith(BOM) else ""
+        if text.startswith(BOM):
+            mark = BOM
+        else:
+            mark = ""
         return Cut(mark, None, "", text[len(mark) :])
     return Cut(opening[0], text[opening.end() : closing.start()], closing[0], text[closing.end() :])
 
@@ -339,21 +438,31 @@ def _unstacked(match: re.Match[str]) -> str:
     signs: list[str] = []
     for sign in match[0]:
         mark = category(sign) in {"Mn", "Mc"}
-        height = height + 1 if mark else 0
+        if mark:
+            height = height + 1
+        else:
+            height = 0
         alone = alone and mark
         signs.append(_escape(sign) if mark and (alone or height > _STACKED) else sign)
     return "".join(signs)
 
 
-_MAY_BE_HEADING = expression(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
+_MAY_BE_HEADING = expression(
+    r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE
+)
 
 
 def may_have_headings(text: str) -> bool:
-    """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
+    """False only where no line can be a heading of CommonMark, of either kind.
+
+    True promises nothing.
+    """
     return _MAY_BE_HEADING.search(text) is not None
 
 
-NOT_ABOUT = expression(r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE)
+NOT_ABOUT = expression(
+    r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE
+)
 """How lines of the leading comment of a script begin that do not say what it does."""
 
 
@@ -376,7 +485,9 @@ def first_of(values: Sequence[str], most: int) -> str:
     >>> first_of(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")
+    return ", ".join(values[:most]) + (
+        f" and {len(values) - most} more" if len(values) > most else ""
+    )
 
 
 def printable(text: str) -> str:
@@ -387,28 +498,55 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(sign if sign.isprintable() or sign in "\n\t" else " " for sign in text)
+    results = []
+    for sign in text:
+        if sign.isprintable() or sign in "\n\t":
+            results.append(sign)
+        else:
+            results.append(" ")
+    return "".join(results)
 
 
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     """A title: one line without control characters, cut between words where it is too long."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
     start = line[: limit - 1].rpartition(" ")[0]
-    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
+    if len(line) <= limit:
+        return line
+    if start:
+        return f"{start.rstrip(' ,;:')}…"
+    return line[:limit]
 
 
 _FREQUENT = {
-    "english": "the of and to in is it that for on with as are be by from this or an at not can how do what you if",
+    "english": (
+        "the of and to in is it that for on with as are be by from this or an at not can how "
+        "do what you if"
+    ),
     "german": "der die das und ist nicht ein eine einen einem einer dem den des mit von zu zum zur auf für im in an am "
     "sich auch wird werden oder wenn wie als aus bei nach sind kann man ich es vor nur durch über was warum so",
     "french": "le la les des un une et est dans pour que qui sur pas avec par du au ce il ne se plus sont être aux "
     "cette vous de en ou je nous",
-    "spanish": "el la los las de del en que un una por con para es se no al lo como más su está son esta pero cómo",
-    "italian": "il lo la gli le di del della delle che un una per con non in si da al nel sono come più dei alla come",
+    "spanish": (
+        "el la los las de del en que un una por con para es se no al lo como más su está son "
+        "esta pero cómo"
+    ),
+    "italian": (
+        "il lo la gli le di del della delle che un una per con non in si da al nel sono come "
+        "più dei alla come"
+    ),
     "portuguese": "as de da dos das em que um uma para não por se no na mais ou como ao são é como",
-    "dutch": "de het een en van in is dat op te zijn met voor niet aan er om ook als bij of kan worden naar uit die",
-    "swedish": "och att det på är som för av med den till inte om ett har kan eller du från de vid när hur",
-    "norwegian": "og at det på er som for af av med den til ikke om et har kan eller du fra de ved når skal hvordan",
+    "dutch": (
+        "de het een en van in is dat op te zijn met voor niet aan er om ook als bij of kan "
+        "worden naar uit die"
+    ),
+    "swedish": (
+        "och att det på är som för av med den till inte om ett har kan eller du från de vid när hur"
+    ),
+    "norwegian": (
+        "og at det på er som for af av med den til ikke om et har kan eller du fra de ved når "
+        "skal hvordan"
+    ),
     "finnish": "ja ei se että tai kun ovat joka sekä voi mutta kuin jos niin myös sen ole tämä",
     "hungarian": "és hogy nem is egy van meg ha vagy de mint csak ez azt ki már",
     "romanian": "și de la în cu pe un nu este se din care pentru sau mai ce sunt fi să",
@@ -426,20 +564,29 @@ _SCRIPTS = {
 }  # fmt: skip
 """First and last letter of the scripts that Snowball knows, besides the Latin one."""
 
-_SAMPLE = 2000  # Characters that tell the language of a text
-_PREFIX = 5  # Letters that stand for all forms of a word, in languages of which no endings are known
-LONGEST_WORD = 100  # Signs of a word that has forms; no language writes longer ones
+# Characters that tell the language of a text
+_SAMPLE = 2000
+# Letters that stand for all forms of a word, in languages of which no endings are known
+_PREFIX = 5
+# Signs of a word that has forms; no language writes longer ones
+LONGEST_WORD = 100
 _ARABIC = (
     "(?:(?:\u0648?(?:[\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)|\u0648)(?=\\w{3}))?(\\w{2,}?)"
     "(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a[\u0647\u0629]|[\u0647\u0629\u064a])*"
 )
-"""The stem of light10 (Larkey and others, 2002): Snowball leaves `and the` before a word and the plural after it."""
+"""The stem of light10 (Larkey and others, 2002).
+
+Snowball leaves `and the` before a word and the plural after it.
+"""
 
 _ROOT = (
     "[\u0623\u0627\u0628\u062a\u0633\u0641\u0643\u0644\u0645\u0646\u0648\u064a]*(?=\\w{3})"
     "(\\w{3,}?)[\u0627\u0629\u062a\u0643\u0645\u0646\u0647\u0648\u064a]*"
 )
-"""The root of an Arabic word: what stands between the letters that may be added before and behind it."""
+"""The root of an Arabic word.
+
+What stands between the letters that may be added before and behind it.
+"""
 
 
 @cache
@@ -459,13 +606,25 @@ def languages(text: str) -> tuple[str, ...]:
     counts = Counter(language for word in words for language in languages_of.get(word, ()))
     english, most = counts.pop("english", 0), max(counts.values(), default=0)
     if most > max(english, 1):
-        return tuple(name for name in LANGUAGES if counts[name] == most)
-    return () if english or not re.search("[\u00c0-\u024f\u1e00-\u1eff]", text[:_SAMPLE]) else ("other",)
+        languages = []
+        for name in LANGUAGES:
+            if counts[name] == most:
+                languages.append(name)
+        return tuple(languages)
+    if english or not re.search("[\u00c0-\u024f\u1e00-\u1eff]", text[:_SAMPLE]):
+        return ()
+    return ("other",)
 
 
 def is_english(text: str) -> bool:
-    """Whether a text seems to be English: most letters are Latin, and no other language's words are frequent."""
-    letters = [letter for letter in text[:_SAMPLE] if letter.isalpha()]
+    """Whether a text seems to be English.
+
+    Most letters are Latin, and no other language's words are frequent.
+    """
+    letters = []
+    for letter in text[:_SAMPLE]:
+        if letter.isalpha():
+            letters.append(letter)
     return 2 * sum(letter < "\u0250" for letter in letters) >= len(letters) and not languages(text)
 
 
@@ -480,16 +639,23 @@ def is_frequent_anywhere(word: str) -> bool:
 
 
 def script_language(word: str) -> str:
-    """The language that stands for the script of a word; empty for Latin letters, which many share."""
+    """The language that stands for the script of a word.
+
+    Empty for Latin letters, which many share.
+    """
     letter = word[0]
     if letter < "\u0250" or "\u1e00" <= letter < "\u1f00":
         return ""
-    return next((name for name, (first, last) in _SCRIPTS.items() if first <= letter <= last), "other")
+    return next(
+        (name for name, (first, last) in _SCRIPTS.items() if first <= letter <= last), "other"
+    )
 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str, language: str = "english") -> str:
-    """The part that the forms of a word in lower case have in common: by Snowball, else its first letters.
+    """The part that the forms of a word in lower case have in common.
+
+    By Snowball, else its first letters.
 
     `language` is that of words in Latin letters; the script tells that of others.
     """
@@ -499,14 +665,23 @@ def stem(word: str, language: str = "english") -> str:
     if language == "arabic" and (summary := re.fullmatch(_ARABIC, word)):
         return summary[1]
     stemmer = _stemmer(language)
-    return str(stemmer.stem_word(word)) if stemmer else word[:_PREFIX]
+    if stemmer:
+        return str(stemmer.stem_word(word))
+    return word[:_PREFIX]
 
 
 def kernel(word: str, language: str) -> str:
-    """What is left of the forms that a stem keeps apart: its first letters; in Arabic, the letters of the root."""
+    """What is left of the forms that a stem keeps apart: its first letters.
+
+    In Arabic, the letters of the root.
+    """
     base = stem(word, language)
-    root = re.fullmatch(_ROOT, base[:LONGEST_WORD]) if script_language(word) == "arabic" else None
-    return root[1] if root else base[:_PREFIX]
+    root = None
+    if script_language(word) == "arabic":
+        root = re.fullmatch(_ROOT, base[:LONGEST_WORD])
+    if root:
+        return root[1]
+    return base[:_PREFIX]
 
 
 @cache
@@ -515,5 +690,6 @@ def _stemmer(language: str) -> Any:
 
     try:
         return SnowballStemmer(language)
-    except ValueError:  # not a language of Snowball
+    except ValueError:
+        # not a language of Snowball
         return None

@@ -1,7 +1,9 @@
-"""What a call of a tool runs and writes: the one reading of calls, by the schemas of hosts and MCP servers. Pure.
+"""What a call of a tool runs and writes.
 
-`TOOLS` names the tools that are known. Of another one its name and its keys say whether it may write a file: what it
-writes cannot be looked at then, which is no reason for silence.
+The one reading of calls, by the schemas of hosts and MCP servers. Pure.
+
+`TOOLS` names the tools that are known. Of another one its name and its keys say whether it may
+write a file: what it writes cannot be looked at then, which is no reason for silence.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ CELL, MOVED, COPIED, GONE, UNSEEN = "cell", "moved", "copied", "gone", "unseen"
 class Edit(NamedTuple):
     """An edit of the file at `path`: `old` becomes `new` in it; without `old`, `new` is all of it.
 
-    `was`: its path before, or that of what it is a copy of, where this is another. `how`, where it is otherwise:
-    `every` place of `old`; `appended`; the `lines` from `first` to `last` (one less: before `first`); a `regex` in the
-    place of `old`; a `part` wherever it goes; a `cell` of a notebook; `moved` or `copied` as it is; `gone`; `unseen`:
-    the tool may write there, in `path` or below it (empty: anywhere), and what it writes cannot be looked at.
+    `was`: its path before, or that of what it is a copy of, where this is another. `how`, where it
+    is otherwise: `every` place of `old`; `appended`; the `lines` from `first` to `last` (one less:
+    before `first`); a `regex` in the place of `old`; a `part` wherever it goes; a `cell` of a
+    notebook; `moved` or `copied` as it is; `gone`; `unseen`: the tool may write there, in `path` or
+    below it (empty: anywhere), and what it writes cannot be looked at.
     """
 
     path: str
@@ -78,21 +81,68 @@ _NEW = (
     "content", "contents", "file_text", "fileText", "CodeContent", "text_or_search_replace_blocks", "blockContent",
     "text", "code_edit", "code", "body", "CodeEdit",
 )  # fmt: skip
-_DIFFS = ("diff", "patch", "patchText", "patch_text", "input", "command", "cmd", "unified_diff", "changes")
-_SEVERAL = ("edits", "replacements", "ReplacementChunks", "changes", "operations", "patches", "files", "chunks")
+_DIFFS = (
+    "diff",
+    "patch",
+    "patchText",
+    "patch_text",
+    "input",
+    "command",
+    "cmd",
+    "unified_diff",
+    "changes",
+)
+_SEVERAL = (
+    "edits",
+    "replacements",
+    "ReplacementChunks",
+    "changes",
+    "operations",
+    "patches",
+    "files",
+    "chunks",
+)
 _FIRST = ("start_line", "startLine", "start", "line_start", "from_line")
 _LAST = ("end_line", "endLine", "end", "line_end", "to_line")
 _BEHIND = ("insert_line", "insertLine", "after", "after_line", "insert_after")
 _BEFORE = ("line", "before", "line_number", "lineNumber", "at_line")
-_FROM = ("source", "source_path", "sourcePath", "src", "from", "old_path", "oldPath", "from_path", "origin")
-_TO = ("destination", "destination_path", "destinationPath", "dest", "dst", "to", "new_path", "newPath", "to_path")
-_ALL = ("replace_all", "replaceAll", "all_occurrences", "allow_multiple", "allow_multiple_occurrences", "AllowMultiple")
+_FROM = (
+    "source",
+    "source_path",
+    "sourcePath",
+    "src",
+    "from",
+    "old_path",
+    "oldPath",
+    "from_path",
+    "origin",
+)
+_TO = (
+    "destination",
+    "destination_path",
+    "destinationPath",
+    "dest",
+    "dst",
+    "to",
+    "new_path",
+    "newPath",
+    "to_path",
+)
+_ALL = (
+    "replace_all",
+    "replaceAll",
+    "all_occurrences",
+    "allow_multiple",
+    "allow_multiple_occurrences",
+    "AllowMultiple",
+)
 _COMMANDS = ("command", "cmd", "CommandLine", "commandLine", "command_line")
 _EDITOR_COMMANDS = frozenset({
     "view", "create", "str_replace", "strReplace", "insert", "append", "undo_edit", "delete", "rename",
 })  # fmt: skip
 _SHELL = expression(r"(?:/\S*/)?(?:ba|z|da|k)?sh")
-_DEEPEST = 4  # Lists of edits within each other
+# Lists of edits within each other
+_DEEPEST = 4
 
 
 def _text(stated: Json, keys: Texts) -> str:
@@ -153,16 +203,27 @@ def _edited(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
 
 def _one_edit(stated: Json, path: str, new: str) -> Edit:
     old = _text(stated, _OLD)
-    from_0 = 1 if "relative_path" in stated else 0  # serena counts lines from 0
+    # serena counts lines from 0
+    if "relative_path" in stated:
+        from_0 = 1
+    else:
+        from_0 = 0
     first, last = _number(stated, _FIRST), _number(stated, _LAST)
     behind, before = _number(stated, _BEHIND), _number(stated, _BEFORE)
     if old:
         is_regex = stated.get("mode") == "regex" or bool(_text(stated, ("regex",)))
-        is_regex = is_regex or any(stated.get(key) is True for key in ("regex", "use_regex", "is_regex"))
-        several = any(stated.get(key) is True for key in _ALL) or (_number(stated, ("expected_replacements",)) or 1) > 1
+        is_regex = is_regex or any(
+            stated.get(key) is True for key in ("regex", "use_regex", "is_regex")
+        )
+        several = (
+            any(stated.get(key) is True for key in _ALL)
+            or (_number(stated, ("expected_replacements",)) or 1) > 1
+        )
         return Edit(path, old, new, REGEX if is_regex else EVERY if several else "")
     if first is not None:
-        return Edit(path, "", new, LINES, "", first + from_0, (first if last is None else last) + from_0)
+        return Edit(
+            path, "", new, LINES, "", first + from_0, (first if last is None else last) + from_0
+        )
     if behind is not None:
         return Edit(path, "", new, LINES, "", behind + 1, behind)
     if before is not None:
@@ -180,16 +241,25 @@ def _appended(stated: Json) -> Iterator[Edit]:
 def _deleted_lines(stated: Json) -> Iterator[Edit]:
     path = _path(stated)
     ranges = stated.get("ranges")
-    for part in [row for row in ranges if isinstance(row, dict)] if isinstance(ranges, list) else [stated]:
+    for part in (
+        [row for row in ranges if isinstance(row, dict)] if isinstance(ranges, list) else [stated]
+    ):
         first, last = _number(part, _FIRST), _number(part, _LAST)
         if path and first is not None:
-            last = first if last is None else last
-            from_0 = 1 if "relative_path" in stated else 0
+            if last is None:
+                last = first
+            if "relative_path" in stated:
+                from_0 = 1
+            else:
+                from_0 = 0
             yield Edit(path, "", "", LINES, "", first + from_0, last + from_0)
 
 
 def _in_a_place(stated: Json) -> Iterator[Edit]:
-    """A text in the place of a symbol, or a sketch of what comes among what stays: wherever that is."""
+    """A text in the place of a symbol, or a sketch of what comes among what stays.
+
+    Wherever that is.
+    """
     path = _path(stated)
     if path and _has(stated, _NEW):
         yield Edit(path, "", _text(stated, _NEW), PART)
@@ -203,15 +273,23 @@ def _beside(stated: Json) -> Iterator[Edit]:
 
 
 def _in_a_cell(stated: Json) -> Iterator[Edit]:
-    """A cell of a notebook: its id stands in the place of the old text, or its number from 1; neither: a new one."""
+    """A cell of a notebook: its id stands in the place of the old text, or its number from 1.
+
+    Neither: a new one.
+    """
     path = _path(stated)
     mode = _text(stated, ("edit_mode", "editType", "operation")).partition("_")[0]
     if not path or not (_has(stated, _NEW) or mode == "delete"):
         return
     number = _number(stated, ("cell_idx", "cell_number", "cell_index", "cellIndex", "index"))
     is_new = mode == "insert" or stated.get("is_new_cell") is True
-    cell = "" if is_new else _text(stated, ("cell_id", "cellId"))
-    yield Edit(path, cell, _text(stated, _NEW), CELL, "", 0 if is_new or number is None else number + 1)
+    if is_new:
+        cell = ""
+    else:
+        cell = _text(stated, ("cell_id", "cellId"))
+    yield Edit(
+        path, cell, _text(stated, _NEW), CELL, "", 0 if is_new or number is None else number + 1
+    )
 
 
 def _patched(stated: Json) -> Iterator[Edit]:
@@ -237,7 +315,10 @@ def _copied(stated: Json) -> Iterator[Edit]:
 
 def _deleted(stated: Json) -> Iterator[Edit]:
     several = stated.get("paths")
-    paths = [path for path in several if isinstance(path, str)] if isinstance(several, list) else [_path(stated)]
+    if isinstance(several, list):
+        paths = [path for path in several if isinstance(path, str)]
+    else:
+        paths = [_path(stated)]
     for path in filter(None, paths):
         yield Edit(path, how=GONE)
 
@@ -261,8 +342,20 @@ def _nothing(_given: Json) -> Iterator[Edit]:
     return iter(())
 
 
-WRITES, EDITS, APPENDS, CUTS, PLACES = "writes a file", "edits a file", "appends", "takes lines away", "fills a place"
-CELLS, PATCHES, MOVES, COPIES, DELETES = "edits a cell", "patches files", "moves a file", "copies a file", "deletes"
+WRITES, EDITS, APPENDS, CUTS, PLACES = (
+    "writes a file",
+    "edits a file",
+    "appends",
+    "takes lines away",
+    "fills a place",
+)
+CELLS, PATCHES, MOVES, COPIES, DELETES = (
+    "edits a cell",
+    "patches files",
+    "moves a file",
+    "copies a file",
+    "deletes",
+)
 ADDS, BY_COMMAND, WRITES_NO_TEXT = "adds a text", "by its command", "writes no text of files"
 HIDES, HIDES_ANYWHERE = "cannot be looked at", "cannot be looked at, in whatever file"
 
@@ -275,7 +368,7 @@ _READERS: Mapping[str, Callable[[Json], Iterator[Edit]]] = {
 TOOLS = (
     KnownTool("Claude Code, CodeBuddy, Cursor, opencode", ("Write",), "file_path or filePath, content", WRITES),
     KnownTool("Claude Code, CodeBuddy, Cursor, Qwen Code, opencode, Copilot CLI", ("Edit", "MultiEdit"),
-              "file_path, filePath or path; old_string, oldString or old_str; new_…; replace_all; edits", EDITS),
+              ("file_path, filePath or path; old_string, oldString or old_str; new_…; replace_all; edits"), EDITS),
     KnownTool("Claude Code, CodeBuddy", ("NotebookEdit",), "notebook_path, cell_id, new_source, edit_mode", CELLS),
     KnownTool("Codex, opencode, Copilot, VS Code, Cursor", ("apply_patch", "patch"),
               "command, input, patch, patchText: `*** Begin Patch`, or a unified diff", PATCHES),
@@ -285,7 +378,7 @@ TOOLS = (
     KnownTool("Copilot CLI", ("create",), "path, file_text", WRITES),
     KnownTool("Cursor", ("StrReplace", "search_replace"), "path or file_path, old_string, new_string", EDITS),
     KnownTool("Cursor, morph, filesystem, language-server", ("edit_file",),
-              "target_file or path, code_edit; edits[oldText, newText]; edits[startLine, endLine, newText]", EDITS),
+              ("target_file or path, code_edit; edits[oldText, newText]; edits[startLine, endLine, newText]"), EDITS),
     KnownTool("Cursor", ("EditNotebook",), "target_notebook, cell_idx, old_string, new_string", CELLS),
     KnownTool("Cursor, VS Code, editors", ("Delete", "delete_file", "remove_file"), "path", DELETES),
     KnownTool("VS Code", ("replace_string_in_file", "multi_replace_string_in_file"),
@@ -358,7 +451,10 @@ _TEXTS = frozenset({*_NEW, "data", "value", "lines", "template", "source", "payl
 
 def _words(name: str) -> list[str]:
     """The words of a tool's name in small letters: `StrReplace` and `str_replace` are one."""
-    return [word.lower() for word in _PARTS_OF_NAME.findall(name)]
+    words: list[str] = []
+    for word in _PARTS_OF_NAME.findall(name):
+        words.append(word.lower())
+    return words
 
 
 _BY_NAME = {"".join(_words(name)): tool for tool in TOOLS for name in tool.names}
@@ -386,7 +482,10 @@ def call_of(tool: str, stated: Json) -> ToolCall:
         return ToolCall(line, paths)
     if _is_ours(tool) or stated.get("dryRun") is True or stated.get("dry_run") is True:
         return ToolCall("", paths)
-    edits = tuple(_READERS[row.reading](stated)) if row else ()
+    if row:
+        edits = tuple(_READERS[row.reading](stated))
+    else:
+        edits = ()
     if not edits:
         edits = tuple(Edit(path, how=UNSEEN) for path in _hidden(tool, row, stated, paths))
     return ToolCall("", tuple(dict.fromkeys((*paths, *_touched(edits)))), edits)
@@ -400,10 +499,19 @@ def _touched(edits: Sequence[Edit]) -> tuple[str, ...]:
 def _named(stated: Json) -> tuple[str, ...]:
     """The files that the input of a call names."""
     lists = (value for key in ("paths", "files") if isinstance(value := stated.get(key), list))
-    several = [path for paths in lists for path in paths if isinstance(path, str)]
-    by_other_keys = [value for key, value in stated.items() if isinstance(value, str) and _names_a_file(key)]
+    several = []
+    for paths in lists:
+        for path in paths:
+            if isinstance(path, str):
+                several.append(path)
+    by_other_keys = [
+        value for key, value in stated.items() if isinstance(value, str) and _names_a_file(key)
+    ]
     single = _path(stated)
-    moved = [_text(stated, _TO)] if _text(stated, _FROM) and _text(stated, _TO) else []
+    if _text(stated, _FROM) and _text(stated, _TO):
+        moved = [_text(stated, _TO)]
+    else:
+        moved = []
     return tuple(dict.fromkeys(filter(None, [single, *several, *by_other_keys, *moved])))
 
 
@@ -419,11 +527,18 @@ def _command(stated: Json) -> str:
     for key in _COMMANDS:
         value = stated.get(key)
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-            return value[2] if len(value) > 2 and _SHELL.fullmatch(value[0]) else shlex.join(value)
+            if len(value) > 2 and _SHELL.fullmatch(value[0]):
+                return value[2]
+            return shlex.join(value)
         if isinstance(value, str) and value:
             words = stated.get("args")
-            arguments = [word for word in words if isinstance(word, str)] if isinstance(words, list) else []
-            return f"{value} {shlex.join(arguments)}" if arguments else value
+            if isinstance(words, list):
+                arguments = [word for word in words if isinstance(word, str)]
+            else:
+                arguments = []
+            if arguments:
+                return f"{value} {shlex.join(arguments)}"
+            return value
     return ""
 
 
@@ -435,21 +550,36 @@ _LOOKS = frozenset({"view", "read", "list"})
 
 
 def _hidden(tool: str, row: KnownTool | None, stated: Json, paths: Texts) -> Texts:
-    """Where a call may write what it does not show: in these files or folders, "" for anywhere; nothing: nowhere."""
+    """Where a call may write what it does not show: in these files or folders, "" for anywhere.
+
+    Nothing: nowhere.
+    """
     if row is not None:
         if row.reading == HIDES_ANYWHERE or (row.reading == PATCHES and _text(stated, _DIFFS)):
-            return paths or ("",) if row.reading == PATCHES else ("",)
-        looks = row.reading == WRITES_NO_TEXT or (row.reading == BY_COMMAND and _text(stated, ("command",)) in _LOOKS)
-        return () if looks else paths
+            if row.reading == PATCHES:
+                return paths or ("",)
+            return ("",)
+        looks = row.reading == WRITES_NO_TEXT or (
+            row.reading == BY_COMMAND and _text(stated, ("command",)) in _LOOKS
+        )
+        if looks:
+            return ()
+        return paths
     words = _words(tool.rpartition("__")[2].rpartition(":")[2])
-    does_both = not {"and", "or"}.isdisjoint(words)  # `find_and_replace`
+    # `find_and_replace`
+    does_both = not {"and", "or"}.isdisjoint(words)
     if not words or (words[0] in _READS and not does_both):
         return ()
     if not _WRITES.isdisjoint(words):
-        anywhere = () if _OF_FILES.isdisjoint(words) else ("",)
+        if _OF_FILES.isdisjoint(words):
+            anywhere = ()
+        else:
+            anywhere = ("",)
         return paths or anywhere
     writes = any(isinstance(stated.get(key), str) for key in _TEXTS)
-    return paths if writes and _READS.isdisjoint(words) else ()
+    if writes and _READS.isdisjoint(words):
+        return paths
+    return ()
 
 
 # --- patches ---
@@ -463,7 +593,10 @@ _ABOUT_LINES = expression(r":\w+:|-{3,}\s*$")
 
 
 class _Hunks:
-    """Parts of a patch on their way: the file, where it goes, and the lines of the part that is read."""
+    """Parts of a patch on their way.
+
+    The file, where it goes, and the lines of the part that is read.
+    """
 
     def __init__(self) -> None:
         self.path = self.was = ""
@@ -474,13 +607,19 @@ class _Hunks:
     def ended(self) -> Iterator[Edit]:
         """The part up to here, and begin the next one."""
         if self.path and (self.old or self.new):
-            how = APPENDED if self.sort == "Update" and not self.old else ""
+            if self.sort == "Update" and not self.old:
+                how = APPENDED
+            else:
+                how = ""
             yield Edit(self.path, "\n".join(self.old), "\n".join(self.new), how, self.was)
             self.any = True
         self.old, self.new = [], []
 
     def left(self) -> Iterator[Edit]:
-        """What is left to say of a file at its end: it goes, or is only moved, or made without text."""
+        """What is left to say of a file at its end.
+
+        It goes, or is only moved, or made without text.
+        """
         yield from self.ended()
         if self.path and not self.any:
             if self.sort == "Delete":
@@ -508,8 +647,10 @@ def patched(patch: str) -> Iterator[Edit]:
         elif row.startswith(("***", "@@")):
             yield from hunks.ended()
         else:
-            hunks.old += [row[1:]] if row[:1] in {" ", "-"} and hunks.sort != "Add" else []
-            hunks.new += [row[1:]] if row[:1] in {" ", "+"} else []
+            if row[:1] in {" ", "-"} and hunks.sort != "Add":
+                hunks.old += [row[1:]]
+            if row[:1] in {" ", "+"}:
+                hunks.new += [row[1:]]
 
 
 def _of_unified(path: str, diff: str) -> Iterator[Edit]:
@@ -518,21 +659,37 @@ def _of_unified(path: str, diff: str) -> Iterator[Edit]:
     in_part = False
     rows = [*diff.splitlines(), "diff "]
     for row, following in zip(rows, [*rows[1:], ""], strict=True):
-        heads = row.startswith(("diff ", "@@")) or (row.startswith("--- ") and following.startswith("+++ "))
+        heads = row.startswith(("diff ", "@@")) or (
+            row.startswith("--- ") and following.startswith("+++ ")
+        )
         if heads or (not in_part and row.startswith("+++ ")):
             if place and (old or new):
-                moved = was if was not in {"", "/dev/null", place} else ""
-                yield Edit(place, "\n".join(old), "\n".join(new), "" if old or was == "/dev/null" else APPENDED, moved)
+                if was not in {"", "/dev/null", place}:
+                    moved = was
+                else:
+                    moved = ""
+                yield Edit(
+                    place,
+                    "\n".join(old),
+                    "\n".join(new),
+                    "" if old or was == "/dev/null" else APPENDED,
+                    moved,
+                )
             old, new = [], []
             in_part = row.startswith("@@")
             name = row.partition(" ")[2].split("\t")[0].strip()
             if row.startswith("--- "):
                 was = name.removeprefix("a/")
             elif row.startswith("+++ "):
-                place = path if name == "/dev/null" else name.removeprefix("b/")
+                if name == "/dev/null":
+                    place = path
+                else:
+                    place = name.removeprefix("b/")
         elif in_part:
-            old += [row[1:]] if row[:1] in {" ", "-"} or not row else []
-            new += [row[1:]] if row[:1] in {" ", "+"} or not row else []
+            if row[:1] in {" ", "-"} or not row:
+                old += [row[1:]]
+            if row[:1] in {" ", "+"} or not row:
+                new += [row[1:]]
 
 
 def _of_blocks(path: str, text: str) -> Iterator[Edit]:

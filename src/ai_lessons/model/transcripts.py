@@ -1,4 +1,7 @@
-"""Transcripts of agent hosts as steps, and what a failed command printed: its shape, how similar two failures are."""
+"""Transcripts of agent hosts as steps, and what a failed command printed.
+
+Its shape, how similar two failures are.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,20 @@ if TYPE_CHECKING:
 
     Json = Mapping[str, Any]
 
-BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, and another beside it: see `bench.moment`
+# Chance from which one lesson is told at a failure, and another beside it: see `bench.moment`
+BAR, SECOND = 0.25, 0.5
 _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
-_WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3  # The same where no vectors tell, from words alone
+# The same where no vectors tell, from words alone
+_WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3
 
-_LINE_ASKED = 2_000  # Characters of a line of a question
-_FEW, _LINE, _OUTPUT = 6, 300, 20_000  # Lines that are all read; characters of a line, and of each end of an output
-SAME, COMPARED = 0.7, 50  # How alike two failures are that count as one; kinds of failures that one is compared with
-_LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
+# Characters of a line of a question
+_LINE_ASKED = 2_000
+# Lines that are all read; characters of a line, and of each end of an output
+_FEW, _LINE, _OUTPUT = 6, 300, 20_000
+# How alike two failures are that count as one; kinds of failures that one is compared with
+SAME, COMPARED = 0.7, 50
+# Words of a line that can tell by itself, and what it counts beside the whole
+_LONG_LINE, _ONE_LINE = 6, 0.8
 _ERROR = expression(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
@@ -53,7 +62,9 @@ _MAY_BE_MESSAGE = expression(
     r"|(?:.*: )?permission denied\b|error \w[^:]{0,40}: \S|.*\[rejected\]"
 )
 _MENTIONED = expression(rf"(?<!\w){_MESSAGE}")
-_QUESTION = expression(r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$")
+_QUESTION = expression(
+    r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$"
+)
 _EXIT = expression(r"\A\s*(?:Error: )?Exit code -?\d+\n")
 _HOST = expression(
     r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
@@ -78,9 +89,15 @@ _SAID = expression(r"\"([^\"\n]{12,})\"|“([^“”\n]{12,})”|`([^`\n]{12,})`
 
 
 def telling(output: str) -> str:
-    """The lines of an output that show the error: all of a short one, else the first, the last, and error lines."""
+    """The lines of an output that show the error.
+
+    All of a short one, else the first, the last, and error lines.
+    """
     text = _EXIT.sub("", _ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
-    lines = [line.strip()[:_LINE] for line in text.splitlines() if any(map(str.isalnum, line))]
+    lines = []
+    for line in text.splitlines():
+        if any(map(str.isalnum, line)):
+            lines.append(line.strip()[:_LINE])
     if len(lines) > _FEW:
         errors = [line for line in lines if _ERROR.search(line)]
         lines = [lines[0], *errors[:2], *errors[-2:], *lines[-2:]]
@@ -93,10 +110,12 @@ def is_host(output: str) -> bool:
 
 
 def did_not_end(output: str) -> bool:
-    """Whether a host wrote this of a call that a person refused or interrupted: the command itself has not failed.
+    """Whether a host wrote this of a call that a person refused or interrupted.
 
-    >>> did_not_end("The user doesn't want to proceed with this tool use."), did_not_end("error: aborted by user")
-    (True, False)
+    The command itself has not failed.
+
+    >>> did_not_end("The user doesn't want to proceed with this tool use."), did_not_end("error:
+    aborted by user") (True, False)
     """
     return bool(_DID_NOT_END.match(output))
 
@@ -104,7 +123,9 @@ def did_not_end(output: str) -> bool:
 def parted(error: str) -> tuple[str, str]:
     """The command of a failure (empty if unknown) and its output."""
     command, newline, output = error.partition("\n")
-    return (command[2:], output) if newline and command.startswith("$ ") else ("", error)
+    if newline and command.startswith("$ "):
+        return (command[2:], output)
+    return ("", error)
 
 
 def looks_failed(output: str) -> bool:
@@ -114,7 +135,10 @@ def looks_failed(output: str) -> bool:
 
 def headline(output: str) -> str:
     """The line that shows the error best: the first that is surely one, else the last line."""
-    lines = [line for line in telling(output).splitlines() if not line.startswith("Traceback (")]
+    lines = []
+    for line in telling(output).splitlines():
+        if not line.startswith("Traceback ("):
+            lines.append(line)
     sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
     return next(iter([*sure, *likely, *reversed(lines)]), "")
 
@@ -131,20 +155,30 @@ def shown_in(question: str) -> tuple[str, bool]:
     """
     every = [line.strip()[:_LINE_ASKED] for line in question[: 2 * _OUTPUT].splitlines()]
     lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
-    if len(lines) == 1:  # it may name a command before the message
+    if len(lines) == 1:
+        # it may name a command before the message
         line = lines[0]
         if _QUESTION.match(line):
             return "", False
         if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
             return line, bool(_IS_MESSAGE.match(line))
         named = _MENTIONED.search(line)
-        return (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False) if named else ("", False)
+        return (
+            (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False)
+            if named
+            else ("", False)
+        )
     typed = next((n for n, line in enumerate(lines[:-1]) if line.startswith("$ ")), -1)
     if typed == 0 or (typed > 0 and _ERROR.search("\n".join(lines[typed + 1 :]))):
         return "\n".join(lines[typed:]), True
     first = 1 if lines and _QUESTION.match(lines[0]) else 0
     patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
-    failed = any(pattern.match(line) for pattern in patterns for line in lines[first:] if not _QUESTION.match(line))
+    failed = any(
+        pattern.match(line)
+        for pattern in patterns
+        for line in lines[first:]
+        if not _QUESTION.match(line)
+    )
     return ("\n".join(lines[first:]), True) if failed else ("", False)
 
 
@@ -163,19 +197,29 @@ def shape(output: str) -> Shape:
 
 def _words_by_line(text: str) -> Shape:
     lines = (_WORD.findall(line) for line in NAMES.sub(" ", text).splitlines())
-    words = (frozenset(word.lower() for word in line if not any(map(str.isdigit, word))) for line in lines)
+    words = (
+        frozenset(word.lower() for word in line if not any(map(str.isdigit, word)))
+        for line in lines
+    )
     return tuple(dict.fromkeys(filter(None, words)))
 
 
 def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
-    """Of kept failures by entry, the entries with one line that stands in an output: its words in one line there.
+    """Of kept failures by entry, the entries with one line that stands in an output.
+
+    Its words in one line there.
 
     A lesson quotes a message, and the program prints it with names, in the midst of other lines.
     """
     lines = _words_by_line(_ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
-    # A kept line of so many words is distinct: where one line of the output has them all, it is the same failure
+    # A kept line of so many words is distinct: where one line of the output has them all, it is the
+    # same failure
     single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= 4)
-    return {entry for entry, words in single if any(words <= line for line in lines)}
+    results: set[str] = set()
+    for entry, words in single:
+        if any(words <= line for line in lines):
+            results.add(entry)
+    return results
 
 
 def words_of(words: Shape) -> frozenset[str]:
@@ -184,7 +228,9 @@ def words_of(words: Shape) -> frozenset[str]:
 
 
 def recorded(entry: Entry) -> Iterator[Shape]:
-    """The shapes of the failures in an entry: `$ command` and output in a fenced block, quoted messages in its WHEN.
+    """The shapes of the failures in an entry.
+
+    `$ command` and output in a fenced block, quoted messages in its WHEN.
 
     The output of a command that succeeded has a shape, too; no failure is similar to it.
     """
@@ -198,7 +244,10 @@ def in_block(command: str, output: str) -> str:
     """A failure as a fenced block, see `recorded`."""
     first, further, _ = command.strip().partition("\n")
     fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
-    shortened = f"{first} …" if further else first
+    if further:
+        shortened = f"{first} …"
+    else:
+        shortened = first
     return f"{fence}\n$ {shortened}\n{output.strip()}\n{fence}\n"
 
 
@@ -210,13 +259,18 @@ def keeps_one(text: str) -> bool:
 def before_failure(body: str) -> str:
     """The text before the first such block; all of it without one."""
     match = _BLOCK.search(body)
-    return body[: match.start()].strip() if match else body.strip()
+    if match:
+        return body[: match.start()].strip()
+    return body.strip()
 
 
 def rarity(shapes: Collection[Shape]) -> dict[str, float]:
     """The weight of each word: the fewer failures have it, the higher."""
     counts = Counter(word for shape in shapes for word in words_of(shape))
-    return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
+    by_key: dict[str, float] = {}
+    for word, count in counts.items():
+        by_key[word] = log((len(shapes) + 1) / (count + 0.5))
+    return by_key
 
 
 def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
@@ -228,10 +282,17 @@ def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
 
     def shared(words: frozenset[str], other_words: frozenset[str]) -> float:
         either = sum(weights.get(word, unknown) for word in words | other_words)
-        return sum(weights.get(word, unknown) for word in words & other_words) / either if either else 0.0
+        if either:
+            return sum(weights.get(word, unknown) for word in words & other_words) / either
+        return 0.0
 
     long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (left, right))
-    return max([shared(words_of(left), words_of(right)), *(_ONE_LINE * shared(*two) for two in product(*long))])
+    return max(
+        [
+            shared(words_of(left), words_of(right)),
+            *(_ONE_LINE * shared(*two) for two in product(*long)),
+        ]
+    )
 
 
 def chance(alike: float, similarity: float | None = None) -> float:
@@ -240,14 +301,20 @@ def chance(alike: float, similarity: float | None = None) -> float:
     Logistic regression over labelled failures; see `bench.moment`.
     """
     by_words = _WORDS_BIAS + _WORDS_SHAPE * alike
-    x = by_words if similarity is None else _BIAS + _SIMILARITY * similarity + _SHAPE * alike
+    if similarity is None:
+        x = by_words
+    else:
+        x = _BIAS + _SIMILARITY * similarity + _SHAPE * alike
     return 1 / (1 + exp(-x))
 
 
 # --- what a command line of a shell runs, as far as one can tell by looking ---
 
 _STRINGS = expression(
-    r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1[^\n]*(?:\n.*?(?:^[ \t]*\2$|\Z)|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)",
+    (
+        r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1[^\n]*(?:\n.*?(?:^[ "
+        r"\t]*\2$|\Z)|\Z)|'[^']*'|\"(?:\\.|[^\"\\])*(?:\"|\Z)"
+    ),
     re.DOTALL | re.MULTILINE,
 )
 _ENDS = expression(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
@@ -260,7 +327,9 @@ _BEFORE = frozenset({
 })  # fmt: skip
 """Words after which another program comes."""
 
-_NOT_PROGRAMS = frozenset({"fi", "done", "esac", "for", "case", "in", "function", "select", "[[", "]]"})
+_NOT_PROGRAMS = frozenset(
+    {"fi", "done", "esac", "for", "case", "in", "function", "select", "[[", "]]"}
+)
 _WITH_VALUE = frozenset({"timeout", "-u", "-g", "-n", "-k", "-s", "-I", "-P"})
 """Of those words and their options, the ones that a value follows."""
 
@@ -279,7 +348,10 @@ _LESSON_ADD = expression(r"(?:^|[\s;&|(])lesson\s+add\b")
 
 
 def simple_commands(command: str) -> list[list[str]]:
-    """The words of every simple command of the line, its program first; quoted texts count as no word."""
+    """The words of every simple command of the line, its program first.
+
+    Quoted texts count as no word.
+    """
     text = _STRINGS.sub(" '' ", command.replace("\\\n", " "))
     parts = _ENDS.split(_REDIRECTION.sub(" ", text))
     return [words for part in parts if (words := _from_program(part.split()))]
@@ -293,7 +365,9 @@ def _from_program(words: list[str]) -> list[str]:
         elif word in _WITH_VALUE:
             skip = 1
         elif not (word in _BEFORE or word.startswith("-") or _ASSIGNMENT.match(word)):
-            return words[at:] if _ARGUMENT.match(word) and word not in _NOT_PROGRAMS else []
+            if _ARGUMENT.match(word) and word not in _NOT_PROGRAMS:
+                return words[at:]
+            return []
     return []
 
 
@@ -315,8 +389,15 @@ def attempts(command: str) -> tuple[str, ...]:
     keys = []
     for words in simple_commands(command):
         name = base_name(words[0])
-        skip = 3 if name == "git" and words[1:2] in (["-C"], ["-c"]) else 1  # and the value that stands behind it
-        first = next((word for word in words[skip:] if not word.startswith("-") and _ARGUMENT.match(word)), "")
+        # and the value that stands behind it
+        if name == "git" and words[1:2] in (["-C"], ["-c"]):
+            skip = 3
+        else:
+            skip = 1
+        first = next(
+            (word for word in words[skip:] if not word.startswith("-") and _ARGUMENT.match(word)),
+            "",
+        )
         key = f"{name} {first}".strip()
         if name in ANSWERS_BY_FAILING or key in ANSWERS_BY_FAILING:
             continue
@@ -326,8 +407,11 @@ def attempts(command: str) -> tuple[str, ...]:
 
 def adds_a_lesson(command: str) -> bool:
     """Whether the line adds a lesson."""
-    program = _OUR_PROGRAM.search(command)  # two steps: one pattern would look at the rest again at each name of it
-    return bool((program and _CONTRIBUTES.search(command, program.end())) or _LESSON_ADD.search(command))
+    # two steps: one pattern would look at the rest again at each name of it
+    program = _OUR_PROGRAM.search(command)
+    return bool(
+        (program and _CONTRIBUTES.search(command, program.end())) or _LESSON_ADD.search(command)
+    )
 
 
 def base_name(program: str) -> str:
@@ -341,17 +425,28 @@ READER = 14
 _CODE = expression(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
 _CODEX = expression(r"\A(?:.*\n)*?Output:\n")
 _GEMINI = expression(
-    r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
+    r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group "
+    r".*|</untrusted.*)?\Z"
 )
-_INTERRUPTED = "[Request interrupted"  # as Claude Code writes it in the user's name
+# as Claude Code writes it in the user's name
+_INTERRUPTED = "[Request interrupted"
 _NOT_SAID = (
     "<", _INTERRUPTED, "Caveat:", "# AGENTS.md", "Stop hook feedback",
     "This session is being continued from a previous", "Another language model started to solve this problem",
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
 _STAMP = expression(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,Zz+-]{1,30})?", re.ASCII)
-_LONGEST_PATH = 4096  # Characters
-_OTHER_VALUES = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, OSError, RecursionError)
+# Characters
+_LONGEST_PATH = 4096
+_OTHER_VALUES = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    OSError,
+    RecursionError,
+)
 """What reading a record of a known form raises where it holds values of another."""
 _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 
@@ -361,11 +456,14 @@ def _is_path(text: str) -> bool:
 
 
 class Step(NamedTuple):
-    """What happened in a session: `said` by the user, a `command` that ended, or an `edit` of a file.
+    """What happened in a session.
 
-    `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
-    `failed` is None where nothing more is known of a call; `at` is in ISO 8601, `line` that of the transcript, `cwd`
-    the folder that it was called in. A call that the user refused or interrupted is `stopped`, and a turn (no text).
+    `said` by the user, a `command` that ended, or an `edit` of a file.
+
+    `text` is what was said, the command line, or the file; `output` that of the command, or what
+    the edit wrote. `failed` is None where nothing more is known of a call; `at` is in ISO 8601,
+    `line` that of the transcript, `cwd` the folder that it was called in. A call that the user
+    refused or interrupted is `stopped`, and a turn (no text).
     """
 
     sort: str
@@ -378,7 +476,10 @@ class Step(NamedTuple):
 
 
 class Transcript:
-    """One session as it is read, begun in `first_cwd`. `known` and `unknown` count records: forms change."""
+    """One session as it is read, begun in `first_cwd`.
+
+    `known` and `unknown` count records: forms change.
+    """
 
     def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
         """As the name and the place of its file say, until a record says more."""
@@ -386,7 +487,8 @@ class Transcript:
         self.first_cwd = cwd
         self.steps: list[Step] = []
         self._calls: dict[str, list[Step]] = {}
-        self.itemized = False  # Codex says of every tool that a script called what it did
+        # Codex says of every tool that a script called what it did
+        self.itemized = False
         self._line, self._at = 0, ""
         self.known = self.unknown = 0
 
@@ -403,19 +505,32 @@ class Transcript:
         if read is not None:
             self.host = self.host or host
             stamp = record.get("timestamp") or record.get("at") or ""
-            if isinstance(stamp, int) and 0 < stamp < 1e13:  # Milliseconds since 1970 that a year of four digits has
+            if isinstance(stamp, int) and 0 < stamp < 1e13:
+                # Milliseconds since 1970 that a year of four digits has
                 stamp = datetime.fromtimestamp(stamp / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._at = stamp if isinstance(stamp, str) and _STAMP.fullmatch(stamp) else self._at
+            if isinstance(stamp, str) and _STAMP.fullmatch(stamp):
+                self._at = stamp
+            else:
+                self._at = self._at
         return read is not None and read(self, record) is not False
 
     def begins(self, session: Any, cwd: Any) -> None:
         """What a record says of the session that it belongs to."""
-        self.session = session if isinstance(session, str) and session else self.session
-        self.cwd = cwd if isinstance(cwd, str) and _is_path(cwd) else self.cwd
+        if isinstance(session, str) and session:
+            self.session = session
+        else:
+            self.session = self.session
+        if isinstance(cwd, str) and _is_path(cwd):
+            self.cwd = cwd
+        else:
+            self.cwd = self.cwd
         self.first_cwd = self.first_cwd or self.cwd
 
     def add_remark(self, text: str) -> None:
-        """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
+        """The user said something.
+
+        What the host wraps in a tag, or writes in the user's name, is not the user's.
+        """
         words = _TAGS.sub("", printable(text[:_OUTPUT])).strip()
         if words.startswith(_INTERRUPTED):
             self.steps.append(Step("stopped", "", line=self._line, at=self._at))
@@ -426,10 +541,22 @@ class Transcript:
     def add_call(self, call: Any, tool: Any, arguments: Any) -> None:
         """A tool was called; it is a step once it is known how it ended."""
         if isinstance(arguments, str):
-            arguments = json.loads(arguments) if arguments.lstrip().startswith("{") else {"patch": arguments}
+            if arguments.lstrip().startswith("{"):
+                arguments = json.loads(arguments)
+            else:
+                arguments = {"patch": arguments}
         called = call_of(str(tool), arguments)
-        step = Step("command", printable(called.command[:_OUTPUT]), line=self._line, at=self._at, cwd=self.cwd)
-        steps = [step] if called.command else []
+        step = Step(
+            "command",
+            printable(called.command[:_OUTPUT]),
+            line=self._line,
+            at=self._at,
+            cwd=self.cwd,
+        )
+        if called.command:
+            steps = [step]
+        else:
+            steps = []
         # of a patch that a command line makes the host says the files, too
         for edit in called.edits if not steps else ():
             steps += [
@@ -440,10 +567,15 @@ class Transcript:
         if steps:
             self._calls[str(call)] = steps
 
-    def end_call(self, call: Any, output: str, failed: bool | None, *, stopped: bool = False) -> None:
-        """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed.
+    def end_call(
+        self, call: Any, output: str, failed: bool | None, *, stopped: bool = False
+    ) -> None:
+        """A call ended so.
 
-        `stopped`: its record says that the user refused or interrupted it; the output may say so, too.
+        An edit that failed changed nothing, and an output matters only where a command failed.
+
+        `stopped`: its record says that the user refused or interrupted it; the output may say so,
+        too.
         """
         stopped = stopped or (failed is not False and did_not_end(output))
         for step in self._calls.pop(str(call), ()):
@@ -455,17 +587,24 @@ class Transcript:
             # the exit code of a pipe is that of its last command
             if failed is None or (not failed and "|" in step.text):
                 failed = looks_failed(output)
-            kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
+            if step.sort == "edit" or failed is False:
+                kept = ""
+            else:
+                kept = output[:_KEPT] + output[_KEPT:][-_KEPT:]
             self.steps.append(step._replace(output=step.output or kept, failed=failed))
 
     def closed(self) -> Transcript:
-        """With the calls of which nothing more is said: they did happen, and how they ended is not known."""
+        """With the calls of which nothing more is said.
+
+        They did happen, and how they ended is not known.
+        """
         self.steps += [step for steps in self._calls.values() for step in steps]
         self._calls.clear()
         return self
 
 
-_KEPT = 4000  # Characters from the beginning and from the end of an output
+# Characters from the beginning and from the end of an output
+_KEPT = 4000
 
 
 def _tables(value: Any) -> Iterator[Json]:
@@ -477,11 +616,18 @@ def _tables(value: Any) -> Iterator[Json]:
 
 
 def _text(value: Any) -> str:
-    return "\n".join(str(part["text"]) for part in _tables(value) if part.get("text"))
+    results = []
+    for part in _tables(value):
+        if part.get("text"):
+            results.append(str(part["text"]))
+    return "\n".join(results)
 
 
 def _messages(to: Transcript, record: Json) -> None:
-    """Claude Code and Cursor: messages of the Anthropic API, one a line. Cursor writes no outcomes of calls."""
+    """Claude Code and Cursor: messages of the Anthropic API, one a line.
+
+    Cursor writes no outcomes of calls.
+    """
     message = record["message"]
     to.begins(record.get("sessionId"), record.get("cwd"))
     user = (message.get("role") or record.get("role")) == "user"
@@ -493,7 +639,9 @@ def _messages(to: Transcript, record: Json) -> None:
             result = record.get("toolUseResult")
             stopped = isinstance(result, dict) and result.get("interrupted") is True
             output = _text(part.get("content"))
-            to.end_call(part.get("tool_use_id"), output, bool(part.get("is_error")), stopped=stopped)
+            to.end_call(
+                part.get("tool_use_id"), output, bool(part.get("is_error")), stopped=stopped
+            )
         elif part.get("type") == "text" and user and not record.get("isSidechain"):
             to.add_remark(str(part["text"]))
 
@@ -501,7 +649,8 @@ def _messages(to: Transcript, record: Json) -> None:
 def _codex(to: Transcript, record: Json) -> bool:
     """Codex: rollouts. A tool says its exit code in the text, or in a JSON object, by its age.
 
-    Where the model writes scripts that call tools (code mode), only the items that are completed say which.
+    Where the model writes scripts that call tools (code mode), only the items that are completed
+    say which.
     """
     item, sort = record["payload"], record["payload"].get("type")
     if record["type"] in {"session_meta", "turn_context"}:
@@ -511,13 +660,17 @@ def _codex(to: Transcript, record: Json) -> bool:
     elif record["type"] != "response_item":
         return record["type"] in _CODEX_RECORDS
     elif sort == "message" and item.get("role") == "user":
-        kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
+        kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get(
+            "content_item_kinds"
+        )
         if not kinds or any(kind.startswith("user.") for kind in kinds):
             to.add_remark(_text(item.get("content")))
     elif sort == "local_shell_call":
         to.add_call(item.get("call_id"), sort, item["action"])
     elif sort in {"function_call", "custom_tool_call"}:
-        to.add_call(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
+        to.add_call(
+            item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}"
+        )
         return to.itemized or item.get("name") != "exec"
     elif sort in {"function_call_output", "custom_tool_call_output"}:
         _codex_output(to, item["call_id"], item.get("output"))
@@ -533,13 +686,22 @@ def _codex_output(to: Transcript, call: str, output: Any) -> None:
         output = output.get("output") or output.get("content")
     output = _text(output)
     match = _CODE.search(output)
-    code = int(match[1]) if match else 1 if output.startswith("apply_patch verification failed") else code
+    code = (
+        int(match[1])
+        if match
+        else 1
+        if output.startswith("apply_patch verification failed")
+        else code
+    )
     if not _RUNS_ON.search(output):
         to.end_call(call, _CODEX.sub("", output), None if code is None else code != 0)
 
 
 def _codex_item(to: Transcript, item: Json) -> bool:
-    """What a tool did. Of one that no script called, the call and its output have records of their own, too."""
+    """What a tool did.
+
+    Of one that no script called, the call and its output have records of their own, too.
+    """
     sort, to.itemized = item.get("type"), True
     declined = item.get("status") == "declined"
     if sort == "CommandExecution":
@@ -553,7 +715,9 @@ def _codex_item(to: Transcript, item: Json) -> bool:
         for file, change in item["changes"].items():
             if change.get("type") != "delete":
                 text = change.get("content") or change.get("unified_diff") or ""
-                to.add_call(item["id"], "edit", {"path": change.get("move_path") or file, "content": text})
+                to.add_call(
+                    item["id"], "edit", {"path": change.get("move_path") or file, "content": text}
+                )
                 to.end_call(item["id"], "", item.get("status") != "completed", stopped=declined)
     return sort in _CODEX_ITEMS
 
@@ -565,11 +729,15 @@ def _folder(address: str) -> str:
     '/home/ann/my shop'
     """
     data = address.removeprefix("file://").encode()
-    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), data).decode("utf-8", "replace")
+    return re.sub(rb"%([0-9A-Fa-f]{2})", lambda code: bytes.fromhex(code[1].decode()), data).decode(
+        "utf-8", "replace"
+    )
 
 
 _RUNS_ON = expression(r"(?m)^Process running with session ID")
-_CODEX_RECORDS = frozenset({"compacted", "world_state", "token_usage_record", "inter_agent_communication"})
+_CODEX_RECORDS = frozenset(
+    {"compacted", "world_state", "token_usage_record", "inter_agent_communication"}
+)
 _CODEX_ITEMS = frozenset({
     "message", "agent_message", "reasoning", "additional_tools", "function_call", "function_call_output",
     "custom_tool_call", "custom_tool_call_output", "local_shell_call", "tool_search_call", "tool_search_output",
@@ -590,11 +758,16 @@ def _gemini(to: Transcript, record: Json) -> None:
         if call.get("status") not in {"success", "error", "cancelled"}:
             continue
         to.add_call(call["id"], call.get("name"), call["args"])
-        outputs = (str(result["functionResponse"]["response"].get("output", "")) for result in call.get("result") or ())
+        outputs = (
+            str(result["functionResponse"]["response"].get("output", ""))
+            for result in call.get("result") or ()
+        )
         output = "\n".join(outputs)
         code, inner = _CODE.search(output), _GEMINI.search(output)
         failed = call["status"] == "error" or bool(code and code[1] != "0")
-        to.end_call(call["id"], inner[1] if inner else output, failed, stopped=call["status"] == "cancelled")
+        to.end_call(
+            call["id"], inner[1] if inner else output, failed, stopped=call["status"] == "cancelled"
+        )
 
 
 def _qwen(to: Transcript, record: Json) -> None:
@@ -614,7 +787,10 @@ def _qwen(to: Transcript, record: Json) -> None:
 
 
 def _copilot(to: Transcript, record: Json) -> bool:
-    """Copilot CLI: events. A command that failed has an exit code, an edit that failed no success."""
+    """Copilot CLI: events.
+
+    A command that failed has an exit code, an edit that failed no success.
+    """
     data, sort = record["data"], record["type"]
     if sort == "session.start":
         to.begins(data.get("sessionId"), (data.get("context") or {}).get("cwd"))
@@ -624,20 +800,26 @@ def _copilot(to: Transcript, record: Json) -> bool:
         arguments = data["arguments"]
         if isinstance(arguments, dict):
             text = arguments.get("new_str") or arguments.get("file_text")
-            arguments = {**arguments, "content": text} if isinstance(text, str) else arguments
+            if isinstance(text, str):
+                arguments = {**arguments, "content": text}
         to.add_call(data["toolCallId"], data.get("toolName"), arguments)
     elif sort == "tool.execution_complete":
         error = data.get("error") or {}
         output = _text((data.get("result") or {}).get("content")) or str(error.get("message") or "")
         ended = _COPILOT_ENDED.search(output)
         code = (data.get("shellExecution") or {}).get("exitCode", int(ended[1]) if ended else None)
-        failed = data.get("success") is False if code is None else code != 0
+        if code is None:
+            failed = data.get("success") is False
+        else:
+            failed = code != 0
         stopped = error.get("code") in {"rejected", "denied"}
         to.end_call(data["toolCallId"], _COPILOT_ENDED.sub("", output), failed, stopped=stopped)
     return sort in _COPILOT_EVENTS
 
 
-_COPILOT_ENDED = expression(r"(?<!\s)\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z")
+_COPILOT_ENDED = expression(
+    r"(?<!\s)\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z"
+)
 _COPILOT_EVENTS = frozenset({
     "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
     "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
@@ -658,15 +840,20 @@ def _codebuddy(to: Transcript, record: Json) -> None:
     elif record["type"] == "function_call_result":
         output = _text([record["output"]])
         code, inner = _CODE.search(output), _CODEBUDDY.search(output)
-        output = (
-            "\n".join(part.rstrip() for part in inner.groups() if part.strip() not in {"", "(empty)"})
-            if inner
-            else output
+        if inner:
+            output = "\n".join(
+                part.rstrip() for part in inner.groups() if part.strip() not in {"", "(empty)"}
+            )
+        to.end_call(
+            record["callId"],
+            output,
+            code[1] != "0" if code else record.get("status") != "completed",
         )
-        to.end_call(record["callId"], output, code[1] != "0" if code else record.get("status") != "completed")
 
 
-_CODEBUDDY = expression(r"(?s)\ACommand: (?>.*?\nStdout: )(?>(.*)\nStderr: )(.*?)\nExit Code: -?\d+\n")
+_CODEBUDDY = expression(
+    r"(?s)\ACommand: (?>.*?\nStdout: )(?>(.*)\nStderr: )(.*?)\nExit Code: -?\d+\n"
+)
 _CODEBUDDY_ITEMS = frozenset({"message", "function_call", "function_call_result", "reasoning"})
 
 
@@ -684,7 +871,9 @@ def _opencode(to: Transcript, record: Json) -> None:
             code, output = done.get("exit"), str(state.get("output") or "")
             to.add_call(part["callID"], part.get("tool"), state["input"])
             stopped = "User aborted the command\n</bash_metadata>" in output
-            to.end_call(part["callID"], output, None if code is None else code != 0, stopped=stopped)
+            to.end_call(
+                part["callID"], output, None if code is None else code != 0, stopped=stopped
+            )
         elif state.get("status") == "error" and did_not_end(str(state.get("error") or "")):
             to.add_call(part["callID"], part.get("tool"), state["input"])
             to.end_call(part["callID"], "", None, stopped=True)
@@ -698,13 +887,34 @@ _CLAUDE_SAYS_NOTHING = frozenset({
 
 FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], object]], ...] = (
     ("opencode", lambda record: "part" in record, _opencode),
-    ("codebuddy", lambda record: record.get("type") in _CODEBUDDY_ITEMS and "sessionId" in record, _codebuddy),
+    (
+        "codebuddy",
+        lambda record: record.get("type") in _CODEBUDDY_ITEMS and "sessionId" in record,
+        _codebuddy,
+    ),
     ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
     ("qwen", lambda record: isinstance((record.get("message") or {}).get("parts"), list), _qwen),
-    ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
+    (
+        "cursor",
+        lambda record: "role" in record and isinstance(record.get("message"), dict),
+        _messages,
+    ),
     ("claude-code", lambda record: isinstance(record.get("message"), dict), _messages),
-    ("claude-code", lambda record: record.get("type") in _CLAUDE_SAYS_NOTHING, lambda _to, _record: True),
+    (
+        "claude-code",
+        lambda record: record.get("type") in _CLAUDE_SAYS_NOTHING,
+        lambda _to, _record: True,
+    ),
     ("copilot", lambda record: isinstance(record.get("data"), dict) and "type" in record, _copilot),
-    ("gemini", lambda record: not _GEMINI_KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}, _gemini),
+    (
+        "gemini",
+        lambda record: (
+            not _GEMINI_KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}
+        ),
+        _gemini,
+    ),
 )
-"""Host, what tells its records from others, and what reads one (False: it is of a form that is not known)."""
+"""Host, what tells its records from others, and what reads one (False.
+
+It is of a form that is not known).
+"""

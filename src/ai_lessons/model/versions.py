@@ -17,45 +17,60 @@ if TYPE_CHECKING:
     from packaging.ranges import VersionRange
     from packaging.version import Version
 
-EXACT = 1.00  # The factor of an entry that has the very versions that are asked for
-AUTO = "auto"  # Asks for the versions in use by the caller's own project
+# The factor of an entry that has the very versions that are asked for
+EXACT = 1.00
+# Asks for the versions in use by the caller's own project
+AUTO = "auto"
 
 _BOUND = expression(r"[<>]|[!~]=")
 
 
 def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
-    """The factor of a score: 1.00 for the same versions, less the further apart, None where none is in common.
+    """The factor of a score.
 
-    A version is a release (`v3.5`, which is `3.5` and `3.5.0`), a series (`3.x`), a range (`>=1.4 <2`, `^1.2`), what is
-    in use (`@3.5.1`, which `3.5` and `3` fit as well), or a name (`lts`, in any case). `1.10` is not near `1.9`, and
-    `3` is not `3.5`. Nothing asked fits everything. An entry without versions fits everything a little; only such
-    entries fit `unversioned`.
+    1.00 for the same versions, less the further apart, None where none is in common.
+
+    A version is a release (`v3.5`, which is `3.5` and `3.5.0`), a series (`3.x`), a range (`>=1.4
+    <2`, `^1.2`), what is in use (`@3.5.1`, which `3.5` and `3` fit as well), or a name (`lts`, in
+    any case). `1.10` is not near `1.9`, and `3` is not `3.5`. Nothing asked fits everything. An
+    entry without versions fits everything a little; only such entries fit `unversioned`.
     """
     wanted_names, stated = _names(asked), _names(have) - {UNVERSIONED}
     if wanted_names == {UNVERSIONED}:
-        return None if stated else EXACT
+        if stated:
+            return None
+        return EXACT
     wanted_names -= {UNVERSIONED}
     if not wanted_names or wanted_names == stated:
         return EXACT
     # what states no version may hold for any: less than what fits, and no reason to leave it out
-    return _fit(wanted_names, stated) if stated else 0.70
+    if stated:
+        return _fit(wanted_names, stated)
+    return 0.70
 
 
 @lru_cache(maxsize=4096)
 def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
     marked = (text.strip().partition(IN_USE) for text in asked)
     releases_in_use = [
-        version for before, _, text in marked if text and not before and (version := _plain(text.strip())) is not None
+        version
+        for before, _, text in marked
+        if text and not before and (version := _plain(text.strip())) is not None
     ]
     asked_set = _union(map(_parsed, asked))
     # what names the series of a release in use counts as that release
     stated_set = _union(
-        _parsed("||".join(str(used) for used in releases_in_use if _names_series(text, used)) or text)
+        _parsed(
+            "||".join(str(used) for used in releases_in_use if _names_series(text, used)) or text
+        )
         for text in stated
     )
-    if asked_set.names.isdisjoint(stated_set.names) and asked_set.releases.is_disjoint(stated_set.releases):
+    if asked_set.names.isdisjoint(stated_set.names) and asked_set.releases.is_disjoint(
+        stated_set.releases
+    ):
         return None
-    # stated for all that is asked and more it holds surely; for a part only perhaps; for parts of both least
+    # stated for all that is asked and more it holds surely; for a part only perhaps; for parts of
+    # both least
     return {(True, True): EXACT, (True, False): 0.95, (False, True): 0.85}.get(
         (asked_set.within(stated_set), stated_set.within(asked_set)), 0.75
     )
@@ -64,7 +79,8 @@ def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
 def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
     """Versions as people sort them: releases from the newest down, then names."""
     every = sorted(set(versions))
-    if len(every) < 2:  # and nothing is loaded that compares
+    if len(every) < 2:
+        # and nothing is loaded that compares
         return tuple(every)
     releases = {name: parsed for name in every if (parsed := release(name)) is not None}
     return (
@@ -74,7 +90,10 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The versions of a list with commas, each once. Commas inside a range, as in `>=1.4,<2`, part nothing."""
+    """The versions of a list with commas, each once.
+
+    Commas inside a range, as in `>=1.4,<2`, part nothing.
+    """
     parts: list[str] = []
     for part in map(str.strip, text.split(",")):
         if parts and _BOUND.match(part) and _BOUND.match(parts[-1]):
@@ -86,20 +105,28 @@ def listed(text: str) -> tuple[str, ...]:
 
 def _names(versions: Iterable[str]) -> frozenset[str]:
     """As they are compared: `V3` is `3`."""
-    return frozenset(re.sub(r"^v(?=\d)", "", name.strip().casefold()) for name in versions if name.strip())
+    names = []
+    for name in versions:
+        if name.strip():
+            names.append(re.sub(r"^v(?=\d)", "", name.strip().casefold()))
+    return frozenset(names)
 
 
 # --- versions as sets ---
 
-IN_USE = "@"  # Before a release: it is in use. A version that names its series, `2.32` for 2.32.3, fits it, too
-LONGEST = 100  # Characters; a longer one is a name, because long numbers are slow
+# Before a release: it is in use. A version that names its series, `2.32` for 2.32.3, fits it, too
+IN_USE = "@"
+# Characters; a longer one is a name, because long numbers are slow
+LONGEST = 100
 
 _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
 _WILDCARD = expression(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
 _COMPARED = expression(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
 _RELEASE_IN = expression(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
-_MOVING = frozenset({"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"})
+_MOVING = frozenset(
+    {"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"}
+)
 _BETWEEN = expression(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
@@ -136,28 +163,45 @@ def _parsed(text: str) -> VersionSet:
 
 
 def release(text: str) -> Version | None:
-    """The release that a version as people write it names: of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2."""
+    """The release that a version as people write it names.
+
+    Of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2.
+    """
     plain = text.strip()[:LONGEST]
     match = _RELEASE_IN.search(plain)
     return _plain(plain) or (_version(match[1]) if match else None)
 
 
 def nearest(asked: str, stored: Iterable[str]) -> str | None:
-    """The stored version that comes nearest to one that is not stored; None: none of the same major version.
+    """The stored version that comes nearest to one that is not stored.
 
-    Of the same minor version if there is one; the newest that is not above, else the next above. Where less is named
-    (`2`, `2.16`), the newest of that series; of a name like `latest` the newest of all.
+    None: none of the same major version.
+
+    Of the same minor version if there is one; the newest that is not above, else the next above.
+    Where less is named (`2`, `2.16`), the newest of that series; of a name like `latest` the newest
+    of all.
     """
     releases = {name: parsed for name in stored if (parsed := release(name)) is not None}
     target = release(asked)
     if target is None:
-        return max(releases, key=releases.__getitem__, default=None) if asked.strip().casefold() in _MOVING else None
-    same = {name: version for name, version in releases.items() if version.major == target.major}
+        if asked.strip().casefold() in _MOVING:
+            return max(releases, key=releases.__getitem__, default=None)
+        return None
+    same = {}
+    for name, version in releases.items():
+        if version.major == target.major:
+            same[name] = version
     count = len(target.release)
-    minor = {name: version for name, version in same.items() if count > 1 and version.release[:2] == target.release[:2]}
+    minor = {
+        name: version
+        for name, version in same.items()
+        if count > 1 and version.release[:2] == target.release[:2]
+    }
     pool = minor or same
     below = {
-        name: version for name, version in pool.items() if version <= target or count == 1 or (count == 2 and minor)
+        name: version
+        for name, version in pool.items()
+        if version <= target or count == 1 or (count == 2 and minor)
     }
     if below:
         return max(below, key=below.__getitem__)
@@ -165,10 +209,20 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
 
 
 def _names_series(text: str, used: Version) -> bool:
-    """Whether the text is a plain release whose numbers are the first ones of what is used: 2 and 2.32 of 2.32.3."""
+    """Whether the text is a plain release whose numbers are the first ones of what is used.
+
+    2 and 2.32 of 2.32.3.
+    """
     named = _plain(text)
-    count = len(named.release) if named else 0
-    return named is not None and not named.is_prerelease and (used.release + (0,) * count)[:count] == named.release
+    if named:
+        count = len(named.release)
+    else:
+        count = 0
+    return (
+        named is not None
+        and not named.is_prerelease
+        and (used.release + (0,) * count)[:count] == named.release
+    )
 
 
 def _plain(text: str) -> Version | None:
@@ -180,7 +234,10 @@ def _plain(text: str) -> Version | None:
 
 
 def _version(text: str) -> Version:
-    """Without its local part: `1.4+cu118` is a build of 1.4. Raises ValueError: none, or one of endless numbers."""
+    """Without its local part: `1.4+cu118` is a build of 1.4.
+
+    Raises ValueError: none, or one of endless numbers.
+    """
     from packaging.version import Version  # noqa: PLC0415  # it takes 8 ms to load
 
     return Version(Version(text).public)
@@ -194,7 +251,10 @@ def _specifiers(text: str) -> str:
         return f"{_specifier('>=', between[1])},{_specifier('<=', between[2])}"
     compared = _COMPARED.findall(text)
     if compared and not _COMPARED.sub("", text).strip(", "):
-        return ",".join(_specifier(*comparison) for comparison in compared)
+        specifiers = []
+        for comparison in compared:
+            specifiers.append(_specifier(*comparison))
+        return ",".join(specifiers)
     return _specifier("==", text)
 
 
@@ -206,7 +266,8 @@ def _specifier(operator: str, text: str) -> str:
     kept = {
         "~=": max(len(numbers) - 1, 1),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
         "~": 2,  # `~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)
-        # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)
+        # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays
+        # (npm, Cargo)
         "^": next((n for n, number in enumerate(numbers, 1) if number), len(numbers)),
     }
     if operator in kept:

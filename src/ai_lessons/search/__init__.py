@@ -1,7 +1,7 @@
 """The catalog and the index: projections of the files that can be deleted and built again.
 
-The only importer of lancedb and fastembed; the truth is in the files. Begin with `catalog` (what lists and shows
-read), then `index` (passages) and `ranking`. Imports `model`.
+The only importer of lancedb and fastembed; the truth is in the files. Begin with `catalog` (what
+lists and shows read), then `index` (passages) and `ranking`. Imports `model`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def defer(package: str) -> None:
 
     It runs when a name of `__init__` is first used (importlib's LazyLoader runs it at the import of a submodule).
     """
-    spec = None if package in sys.modules else find_spec(package)
+    spec = None
+    if package not in sys.modules:
+        spec = find_spec(package)
     if spec is None or spec.loader is None or spec.submodule_search_locations is None:
         return
     loader, module = spec.loader, ModuleType(package)
@@ -51,7 +53,10 @@ def defer(package: str) -> None:
 
 @contextmanager
 def imported_later(package: str) -> Iterator[None]:
-    """`import package` in the block imports it when a name of it is first used; outside it is imported at once."""
+    """`import package` in the block imports it when a name of it is first used.
+
+    Outside it is imported at once.
+    """
     if package in sys.modules:
         yield
         return
@@ -67,14 +72,16 @@ def imported_later(package: str) -> Iterator[None]:
 def unchecked() -> Iterator[None]:
     """Import packages without two checks, which take a fifth of the import of LanceDB.
 
-    Models of pydantic are built when they are first used (`defer_build`), and the package `overrides` does not read the
-    byte code of methods.
+    Models of pydantic are built when they are first used (`defer_build`), and the package
+    `overrides` does not read the byte code of methods.
     """
     from pydantic import BaseModel  # noqa: PLC0415 - only the import of LanceDB needs it
 
     config, loaded = BaseModel.model_config, sys.modules.get("overrides")
     stub = ModuleType("overrides")
-    stub.__dict__.update(override=lambda method: method, EnforceOverrides=type("EnforceOverrides", (), {}))
+    stub.__dict__.update(
+        override=lambda method: method, EnforceOverrides=type("EnforceOverrides", (), {})
+    )
     BaseModel.model_config = {**config, "defer_build": True}
     sys.modules["overrides"] = stub
     try:

@@ -1,4 +1,7 @@
-"""The catalog: what lists and shows need to know of every entry, up to date before each read; what a query asks for."""
+"""The catalog: what lists and shows need to know of every entry, up to date before each read.
+
+What a query asks for.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,15 @@ from unicodedata import normalize
 
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
 from ai_lessons.model import expression
-from ai_lessons.model.entries import HANDLE_LENGTH, Entry, EntrySummary, Filter, Kind, handle, handle_lengths
+from ai_lessons.model.entries import (
+    HANDLE_LENGTH,
+    Entry,
+    EntrySummary,
+    Filter,
+    Kind,
+    handle,
+    handle_lengths,
+)
 from ai_lessons.model.links import Edge
 from ai_lessons.model.versions import listed
 from ai_lessons.search.catalog_update import (
@@ -61,11 +72,16 @@ _CONDITIONS = {
         SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
     "since": "(created >= :since OR created = substr(:since, 1, 10))",  # a person may write a day alone
-    "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
+    "without": (
+        "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))"
+    ),
     "scopes": """CASE WHEN instr(summary, '"scope":') THEN json_extract(summary, '$.scope') ELSE '' END
         IN (SELECT value FROM json_each(:scopes))""",
     "title": "title = :title COLLATE NOCASE",
-    "category": "CASE WHEN instr(summary, '\"category\":') THEN json_extract(summary, '$.category') END = :category",
+    "category": (
+        "CASE WHEN instr(summary, '\"category\":') THEN json_extract(summary, '$.category') "
+        "END = :category"
+    ),
 }
 
 _SUMMARY = "id, handle, kind, title, project, tags, versions, path, snippet, summary, :tier"
@@ -83,7 +99,9 @@ OR title LIKE '%never %' OR title LIKE '%not %' OR title LIKE '%don_t %' OR titl
 UNREADABLE = """
 SELECT count(DISTINCT file) FROM problems WHERE file NOT IN (SELECT path FROM entries)
 """
-LEFT_OUT = "SELECT DISTINCT file FROM problems WHERE file NOT IN (SELECT path FROM entries) ORDER BY file"
+LEFT_OUT = (
+    "SELECT DISTINCT file FROM problems WHERE file NOT IN (SELECT path FROM entries) ORDER BY file"
+)
 AS_TEXT = "SELECT count(DISTINCT file) FROM problems WHERE file IN (SELECT path FROM entries)"
 _HOLDING = """
 status = 'active' AND key IN (SELECT key FROM terms WHERE term IN (SELECT value FROM json_each(:terms))
@@ -108,12 +126,15 @@ _QUERY_TOKEN = expression(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_QUOTES = str.maketrans("“”„‟", '""""')  # the quotes that phones and word processors type
+# the quotes that phones and word processors type
+_QUOTES = str.maketrans("“”„‟", '""""')
 _KIND_NAMES = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
 
 def parse_query(query: str) -> tuple[str, Filter]:
-    """A query as it was typed: its words, those of phrases too, without quotes and filters; and these.
+    """A query as it was typed: its words, those of phrases too, without quotes and filters.
+
+    And these.
 
     Raises UsageError: a kind that does not exist, or two projects.
     """
@@ -121,10 +142,15 @@ def parse_query(query: str) -> tuple[str, Filter]:
     phrases: list[str] = []
     filters: dict[str, list[str]] = {}
     for token in _QUERY_TOKEN.finditer(query.translate(_QUOTES)):
-        value = " ".join((token["quoted"] or token["range"] or token["value"] or token["phrase"] or "").split())
-        # `type:ignore` and its like are what programs write; a `kind:` that does not exist is a slip
+        value = " ".join(
+            (token["quoted"] or token["range"] or token["value"] or token["phrase"] or "").split()
+        )
+        # `type:ignore` and its like are what programs write; a `kind:` that does not exist is a
+        # slip
         prefix = (token["prefix"] or "").lower()
-        is_code = prefix == "type" and not all(part.casefold() in _KIND_NAMES for part in _commas(value))
+        is_code = prefix == "type" and not all(
+            part.casefold() in _KIND_NAMES for part in _commas(value)
+        )
         if prefix and value.strip(", ") and not is_code:
             filters.setdefault(prefix, []).append(value)
         elif not prefix and any(map(str.isalnum, value)):
@@ -135,15 +161,21 @@ def parse_query(query: str) -> tuple[str, Filter]:
     return " ".join(words), Filter(
         phrases=tuple(dict.fromkeys(phrases)),
         tags=_listed(filters.get("tag", []), _commas),
-        kinds=frozenset(map(_kind, _listed([*filters.get("kind", []), *filters.get("type", [])], _commas))),
+        kinds=frozenset(
+            map(_kind, _listed([*filters.get("kind", []), *filters.get("type", [])], _commas))
+        ),
         versions=_listed(filters.get("version", []), listed),
         project=one_project(filters.get("project", [])),
     )
 
 
 def gist(text: str) -> str:
-    """The lines of a long output that show the error, see `transcripts.telling`; a short text as it is."""
-    if len([line for line in text.splitlines() if line.strip()]) < 8:  # few lines are a question, more are pasted
+    """The lines of a long output that show the error, see `transcripts.telling`.
+
+    A short text as it is.
+    """
+    if len([line for line in text.splitlines() if line.strip()]) < 8:
+        # few lines are a question, more are pasted
         return text
     from ai_lessons.model.transcripts import telling  # noqa: PLC0415 - a question is short
 
@@ -156,15 +188,21 @@ def one_project(names: Sequence[str]) -> str | None:
     Raises UsageError: they name more than one; an entry lies in one only.
     """
     if len(set(names)) > 1:
-        raise UsageError(f"an entry lies in one project, so not in all of: {', '.join(names)}", hint="name one project")
-    return names[0] if names else None
+        raise UsageError(
+            f"an entry lies in one project, so not in all of: {', '.join(names)}",
+            hint="name one project",
+        )
+    if names:
+        return names[0]
+    return None
 
 
 def _kind(name: str) -> Kind:
     kind = _KIND_NAMES.get(name.casefold())
     if kind is None:
         raise UsageError(
-            f"no kind {name!r}", hint=f"one of: {', '.join(Kind)}; if it is text to be found, put it into quotes"
+            f"no kind {name!r}",
+            hint=f"one of: {', '.join(Kind)}; if it is text to be found, put it into quotes",
         )
     return kind
 
@@ -174,13 +212,20 @@ def _listed(values: Iterable[str], split: Callable[[str], tuple[str, ...]]) -> t
 
 
 def _commas(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    commas = []
+    for part in text.split(","):
+        if part.strip():
+            commas.append(part.strip())
+    return tuple(commas)
 
 
 class Location(NamedTuple):
-    """The files of an entry and git's blob ids of what they held. `hash` is None for a script kept elsewhere.
+    """The files of an entry and git's blob ids of what they held.
 
-    `approved` says that it is a rule in force: its text is the blob, whatever the file at `path` holds.
+    `hash` is None for a script kept elsewhere.
+
+    `approved` says that it is a rule in force: its text is the blob, whatever the file at `path`
+    holds.
     """
 
     id: str
@@ -213,7 +258,10 @@ class Sizes(NamedTuple):
 
 
 class CatalogReader:
-    """What is asked of one catalog or of several as one: of entries with the same id that of the first is taken."""
+    """What is asked of one catalog or of several as one.
+
+    Of entries with the same id that of the first is taken.
+    """
 
     def __init__(self, tiers: Sequence[Catalog]) -> None:
         self.tiers = tuple(tiers)
@@ -221,7 +269,9 @@ class CatalogReader:
 
     def _once(self, key: object, make: Callable[[], T]) -> T:
         """A value that many questions need, kept until a catalog is written."""
-        now = [catalog.generation for catalog in self.tiers]
+        now = []
+        for catalog in self.tiers:
+            now.append(catalog.generation)
         if self._memory[0] != now:
             self._memory = now, {}
         if key not in self._memory[1]:
@@ -230,15 +280,22 @@ class CatalogReader:
         return value
 
     def _select(self, query: str, same: int = 0, /, **values: object) -> list[Any]:
-        """The rows of all tiers; of those that agree in their first columns (so many as `same`) the nearest's only."""
-        nearest, *farther = (catalog.rows(query, values | {"tier": catalog.tier}) for catalog in self.tiers)
+        """The rows of all tiers.
+
+        Of those that agree in their first columns (so many as `same`) the nearest's only.
+        """
+        nearest, *farther = (
+            catalog.rows(query, values | {"tier": catalog.tier}) for catalog in self.tiers
+        )
         if not farther:
             return nearest
         rows = [*nearest, *(row for tier in farther for row in tier)]
         by_columns: dict[object, Any] = {}
         for row in rows if same else ():
             by_columns.setdefault(row[:same], row)
-        return list(by_columns.values()) if same else rows
+        if same:
+            return list(by_columns.values())
+        return rows
 
     def select(self, entry_filter: Filter) -> list[EntrySummary]:
         """The entries that pass a filter, in its order, with handles that are unique in their repository.
@@ -246,7 +303,9 @@ class CatalogReader:
         Raises UsageError: an unknown order.
         """
         if entry_filter.sort not in _ORDERS:
-            raise UsageError(f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS))
+            raise UsageError(
+                f"no order {entry_filter.sort!r}", hint="one of: " + ", ".join(_ORDERS)
+            )
         *keys, direction = _ORDERS[entry_filter.sort]
         values, limit = _values(entry_filter), entry_filter.limit
         several = len(self.tiers) > 1
@@ -254,33 +313,55 @@ class CatalogReader:
         order = ", ".join(f"{key} {direction}" for key in keys)
         query = f"SELECT {columns} FROM shown WHERE {_passes(values)} ORDER BY {order} LIMIT :limit"  # noqa: S608
         rows = self._select(query, 1, **values, limit=limit or -1)
-        if several:  # each is in order: they become one by what SQL compared, the last columns
-            rows = sorted(rows, key=lambda row: row[-len(keys) :], reverse=direction == "DESC")[: limit or None]
+        if several:
+            # each is in order: they become one by what SQL compared, the last columns
+            rows = sorted(rows, key=lambda row: row[-len(keys) :], reverse=direction == "DESC")[
+                : limit or None
+            ]
         return _summaries(rows)
 
     def count(self, entry_filter: Filter) -> int:
-        """How many entries pass a filter, whatever its limit; one that two tiers have is counted twice."""
+        """How many entries pass a filter, whatever its limit.
+
+        One that two tiers have is counted twice.
+        """
         values = _values(entry_filter)
-        whole = entry_filter.scopes or entry_filter.title or entry_filter.category or entry_filter.since
+        whole = (
+            entry_filter.scopes or entry_filter.title or entry_filter.category or entry_filter.since
+        )
         query = f"SELECT count(*) FROM {'shown' if whole else 'counted'} WHERE {_passes(values)}"  # noqa: S608
         return sum(number for (number,) in self._select(query, **values))
 
     def many(self, ids: Iterable[str]) -> dict[str, EntrySummary]:
         """The entries with these full ids; ids that do not exist are left out."""
-        return {summary.id: summary for summary in self._entries(_BY_IDS, ids=json.dumps(list(ids)))}
+        by_key: dict[str, EntrySummary] = {}
+        for summary in self._entries(_BY_IDS, ids=json.dumps(list(ids))):
+            by_key[summary.id] = summary
+        return by_key
 
     def openings(self, ids: Iterable[str]) -> dict[str, str]:
-        """How the texts of these lessons and rules begin, by id: what stands before a failure that they keep."""
+        """How the texts of these lessons and rules begin, by id.
+
+        What stands before a failure that they keep.
+        """
         query = f"SELECT id, opening FROM shown JOIN fields USING (key) WHERE {_BY_IDS}"  # noqa: S608 - our own words
         return dict(self._select(query, 1, ids=json.dumps(list(ids))))
 
     def failures(self) -> list[tuple[str, Shape]]:
-        """The id of every entry that keeps a failure and is not wrong, and its shape: one row for each failure."""
+        """The id of every entry that keeps a failure and is not wrong, and its shape.
+
+        One row for each failure.
+        """
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status <> 'wrong'"
 
         def read() -> list[tuple[str, Shape]]:
             rows = self._select(query)
-            return [(entry, tuple(frozenset(line.split()) for line in words.split("\n"))) for entry, words in rows]
+            results: list[tuple[str, Shape]] = []
+            for entry, words in rows:
+                results.append(
+                    (entry, tuple(frozenset(line.split()) for line in words.split("\n")))
+                )
+            return results
 
         return self._once("failures", read)
 
@@ -299,7 +380,10 @@ class CatalogReader:
         return list(map(Posting._make, rows)), sum(number for (number,) in counted)
 
     def holding(self, terms: Sequence[str]) -> list[EntrySummary]:
-        """The active lessons and rules that hold every one of these words, see `search.terms`; the newest first."""
+        """The active lessons and rules that hold every one of these words, see `search.terms`.
+
+        The newest first.
+        """
         distinct = sorted(set(terms))
         query = f"{_HOLDING} ORDER BY created DESC, id DESC"
         return self._entries(query, terms=json.dumps(distinct), number=len(distinct))
@@ -309,7 +393,11 @@ class CatalogReader:
 
         def read() -> list[EntrySummary]:
             summaries = self._entries(_LIKELY_FILES, kinds=_array(kinds) or "[]")
-            return [summary for summary in summaries if summary.applies_to or summary.about]
+            results: list[EntrySummary] = []
+            for summary in summaries:
+                if summary.applies_to or summary.about:
+                    results.append(summary)
+            return results
 
         return self._once(("files", frozenset(kinds)), read)
 
@@ -322,7 +410,11 @@ class CatalogReader:
 
         def read() -> list[EntrySummary]:
             summaries = self.select(Filter(kinds=frozenset({Kind.RULE})))
-            return [summary for summary in summaries if summary.check]
+            results: list[EntrySummary] = []
+            for summary in summaries:
+                if summary.check:
+                    results.append(summary)
+            return results
 
         return self._once("checks", read)
 
@@ -332,7 +424,10 @@ class CatalogReader:
 
     def versions(self, project: str | None = None) -> list[Tally]:
         """The versions of active entries, of one project or all, most used first."""
-        query, only = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)", "AND project = :project"
+        query, only = (
+            "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)",
+            "AND project = :project",
+        )
         return self._tallies(query, only if project is not None else "", project=project)
 
     def versions_of_projects(self) -> Mapping[str, frozenset[str]]:
@@ -349,21 +444,31 @@ class CatalogReader:
 
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""
-        return self._once("projects", lambda: self._tallies("SELECT project, kind, count(*) FROM shown"))
+        return self._once(
+            "projects", lambda: self._tallies("SELECT project, kind, count(*) FROM shown")
+        )
 
     def _tallies(self, query: str, only: str = "", **values: object) -> list[Tally]:
         by_name: dict[str, Counter[str]] = {}
-        for name, kind, number in self._select(f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", **values):
+        for name, kind, number in self._select(
+            f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", **values
+        ):
             by_name.setdefault(name, Counter())[kind] += number
         tallies = [Tally(name, kinds.total(), dict(kinds)) for name, kinds in by_name.items()]
         return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
 
     def edges(self, entry_id: str | None = None) -> list[Edge]:
-        """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
+        """The links that start or end at an entry, or the whole graph.
+
+        Says nothing of which hold both ways.
+        """
 
         def read(where: str = "TRUE") -> list[Edge]:
             query = f"SELECT id, relation, target, weight FROM links JOIN shown USING (key) WHERE {where}"  # noqa: S608
-            return [Edge(*row) for row in self._select(f"{query} ORDER BY id, relation, target", 4, id=entry_id)]
+            results: list[Edge] = []
+            for row in self._select(f"{query} ORDER BY id, relation, target", 4, id=entry_id):
+                results.append(Edge(*row))
+            return results
 
         ends = ("TRUE",) if entry_id is None else ("id = :id", "target = :id AND id <> :id")
         return self._once(("edges", entry_id), lambda: [edge for end in ends for edge in read(end)])
@@ -375,11 +480,16 @@ class CatalogReader:
         `version`; anything else has no values.
         """
         like = re.sub(r"([\\%_])", r"\\\1", prefix) + "%"
-        query = _HANDLES if what == "id" else ""
+        if what == "id":
+            query = _HANDLES
+        else:
+            query = ""
         if what in _COUNTED:
             query = f"SELECT {what}, count(*) || ' entries' FROM {_COUNTED[what]} WHERE {what} LIKE :like ESCAPE '\\'"  # noqa: S608
             query += " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT :limit"
-        return self._select(query, 1, like=like, limit=limit)[:limit] if query else []
+        if query:
+            return self._select(query, 1, like=like, limit=limit)[:limit]
+        return []
 
     def _entries(self, where: str, **values: object) -> list[EntrySummary]:
         return _summaries(self._select(f"SELECT {_SUMMARY} FROM shown WHERE {where}", 1, **values))  # noqa: S608
@@ -387,16 +497,27 @@ class CatalogReader:
 
 def _summaries(rows: Sequence[Any]) -> list[EntrySummary]:
     """The entries of rows that begin with `_SUMMARY`."""
-    # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
+    # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be
+    # quick.
     fields = json.loads(f"[{','.join(row[9] for row in rows)}]")
-    return [
-        EntrySummary(
-            row[0], row[1], _KINDS[row[2]], row[3], row[4],
-            tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
-            row[7], row[8], row[10], **stated,
+    summaries: list[EntrySummary] = []
+    for row, stated in zip(rows, fields, strict=True):
+        summaries.append(
+            EntrySummary(
+                row[0],
+                row[1],
+                _KINDS[row[2]],
+                row[3],
+                row[4],
+                tuple(row[5].split(SEPARATOR)) if row[5] else (),
+                tuple(row[6].split(SEPARATOR)) if row[6] else (),
+                row[7],
+                row[8],
+                row[10],
+                **stated,
+            )
         )
-        for row, stated in zip(rows, fields, strict=True)
-    ]  # fmt: skip
+    return summaries
 
 
 def _passes(values: Mapping[str, str | int]) -> str:
@@ -418,7 +539,9 @@ def _values(entry_filter: Filter) -> dict[str, str | int]:
 
 def _array(values: Iterable[str]) -> str | None:
     distinct = sorted(set(values))
-    return json.dumps(distinct) if distinct else None
+    if distinct:
+        return json.dumps(distinct)
+    return None
 
 
 _TABLES = """
@@ -502,18 +625,25 @@ UPDATE entries SET summary = json_replace(json_remove(summary, '$.start'), '$.se
 WHERE id = ? AND standing = 0
 """
 
-SUGGESTIONS = 5  # Entries that a hint names: they fit into a line or two
+# Entries that a hint names: they fit into a line or two
+SUGGESTIONS = 5
 _LETTERS = {kind.letter: kind.value for kind in Kind}
 _HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
-_MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
+# Letters that no id has, and what Crockford's base 32 takes them for
+_MISREAD = str.maketrans("ILO", "110")
 
 _HANDLES = """
 SELECT handle, title FROM shown WHERE handle LIKE :like ESCAPE '\\' OR substr(handle, 3) LIKE :like ESCAPE '\\'
 ORDER BY status <> 'active', created DESC LIMIT :limit
 """
-_COUNTED = {"project": "shown", "tag": "shown JOIN tags USING (key)", "version": "shown JOIN versions USING (key)"}
+_COUNTED = {
+    "project": "shown",
+    "tag": "shown JOIN tags USING (key)",
+    "version": "shown JOIN versions USING (key)",
+}
 
-VERSION = 23  # Raise it when the same file would be read into another entry, or a table is filled in another way
+# Raise it when the same file would be read into another entry, or a table is filled in another way
+VERSION = 23
 
 SCHEMA = Schema("catalog", _TABLES, version_of(_TABLES, VERSION))
 
@@ -521,8 +651,8 @@ SCHEMA = Schema("catalog", _TABLES, version_of(_TABLES, VERSION))
 class CatalogRefresh(NamedTuple):
     """What a refresh found: how many files give no entry, and how many only their text (`as_text`).
 
-    `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory, else empty.
-    `left`: so many entries were not read yet, because the caller's time was over.
+    `rebuilt` is a sentence for the user where the catalog had to be made anew or is kept in memory,
+    else empty. `left`: so many entries were not read yet, because the caller's time was over.
     """
 
     generation: int
@@ -542,7 +672,8 @@ class _Nowhere:
         return b""
 
 
-AT_ONCE = 500  # entries that are read and written together where the caller's time may be over
+# entries that are read and written together where the caller's time may be over
+AT_ONCE = 500
 
 
 class Catalog(Database, CatalogReader):
@@ -581,11 +712,12 @@ class Catalog(Database, CatalogReader):
     ) -> CatalogRefresh:
         """Bring the catalog up to date with the files.
 
-        `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size, inode, mode)])`
-        with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone, another error of ours where it
-        cannot be read; `parse` makes an Entry of them, and is called only for what changed. `is_over`: whether the
-        caller's time is over; what was read until then is kept, and the next refresh goes on from there. `elsewhere`
-        leads to the code of scripts that are kept where they are; None: none of it is read.
+        `scan()` walks the folders anew each time, as `(folder, [(name, mtime_ns, ctime_ns, size,
+        inode, mode)])` with UTF-8 names; `read(path)` gives bytes, NotFound where the file is gone,
+        another error of ours where it cannot be read; `parse` makes an Entry of them, and is called
+        only for what changed. `is_over`: whether the caller's time is over; what was read until
+        then is kept, and the next refresh goes on from there. `elsewhere` leads to the code of
+        scripts that are kept where they are; None: none of it is read.
         """
         self._disk = Disk(scan, read, parse, progress, elsewhere or _Nowhere())
         if is_over is None:
@@ -600,27 +732,45 @@ class Catalog(Database, CatalogReader):
     ) -> CatalogRefresh:
         """Replace the rules of the approval branch, each with its blob hash.
 
-        Earlier ones are removed, but for the ids in `keep`. `state` names what they come from, for `rules_state`; it
-        is noted even where no rule changed. Rules of the working tree are never shown.
+        Earlier ones are removed, but for the ids in `keep`. `state` names what they come from, for
+        `rules_state`; it is noted even where no rule changed. Rules of the working tree are never
+        shown.
         """
-        records = [record(entry, entry.path, blob, None) for entry, blob in rules]
+        records = []
+        for entry, blob in rules:
+            records.append(record(entry, entry.path, blob, None))
         return self.ask(lambda _: self._put_rules(state, records, frozenset(keep)))
 
     def yield_ids(self, tiers: Sequence[Catalog]) -> None:
-        """Leave their ids to the entries of these other tiers: what states one of them here goes by another."""
-        now = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
+        """Leave their ids to the entries of these other tiers.
+
+        What states one of them here goes by another.
+        """
+        if tiers:
+            now = " ".join(str(catalog.generation) for catalog in (self, *tiers))
+        else:
+            now = ""
         if (self._meta("yielded") or "") == now:
             return
         names = "SELECT stated FROM entries UNION SELECT id FROM entries UNION SELECT id FROM taken"
-        here = [name for (name,) in self.rows(names)] if tiers else []
-        taken = {name: text for catalog in reversed(tiers) for name, text in catalog.taken_of(here).items()}
+        if tiers:
+            here = [name for (name,) in self.rows(names)]
+        else:
+            here = []
+        taken = {}
+        for catalog in reversed(tiers):
+            for name, text in catalog.taken_of(here).items():
+                taken[name] = text
 
         def put(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
                 if taken != dict(db.execute("SELECT id, text FROM taken")):
                     set_taken(db, taken, self.tier)
                     self._written()
-                after = " ".join(str(catalog.generation) for catalog in (self, *tiers)) if tiers else ""
+                if tiers:
+                    after = " ".join(str(catalog.generation) for catalog in (self, *tiers))
+                else:
+                    after = ""
                 self._put_meta("yielded", after)
 
         self.ask(put)
@@ -640,21 +790,33 @@ class Catalog(Database, CatalogReader):
     def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
         """The files of these entries, or of all."""
         query = "SELECT id, path, side_path, hash, side_hash, source = 'approved' FROM shown"
-        rows = (
-            self.rows(query) if ids is None else self.rows(f"{query} WHERE {_BY_IDS}", {"ids": json.dumps(list(ids))})
-        )
-        return [Location._make((*row[:5], bool(row[5]))) for row in rows]
+        if ids is None:
+            rows = self.rows(query)
+        else:
+            rows = self.rows(f"{query} WHERE {_BY_IDS}", {"ids": json.dumps(list(ids))})
+        locations: list[Location] = []
+        for row in rows:
+            locations.append(Location._make((*row[:5], bool(row[5]))))
+        return locations
 
     def fields(self, entry_id: str) -> dict[str, Any]:
         """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
-        rows = self.rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
-        fields: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
+        rows = self.rows(
+            "SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,)
+        )
+        if rows:
+            fields: dict[str, Any] = json.loads(rows[0][0])
+        else:
+            fields = {}
         return fields
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by the id that it states."""
         rows = self.rows("SELECT stated, path, hash FROM entries WHERE source = 'approved'")
-        return {entry_id: (path, blob) for entry_id, path, blob in rows}
+        by_key: dict[str, tuple[str, str]] = {}
+        for entry_id, path, blob in rows:
+            by_key[entry_id] = (path, blob)
+        return by_key
 
     def stated(self, ids: Iterable[str]) -> dict[str, str]:
         """The ids that the texts of these entries state, by id: others where theirs are taken."""
@@ -667,14 +829,24 @@ class Catalog(Database, CatalogReader):
         return dict(self.rows(query, {"ids": json.dumps(list(ids))}))
 
     def fingerprints(self) -> dict[str, str]:
-        """What the passages of every entry were made from, by id: the files, their contents, and how we read them."""
-        texts = "coalesce(hash, '') || ' ' || coalesce(side_hash, '') || coalesce(' ' || code_hash, '')"
+        """What the passages of every entry were made from, by id.
+
+        The files, their contents, and how we read them.
+        """
+        texts = (
+            "coalesce(hash, '') || ' ' || coalesce(side_hash, '') || coalesce(' ' || code_hash, '')"
+        )
         query = f"SELECT id, ? || ' ' || {texts} || ' ' || path FROM shown"  # noqa: S608 - our own words
         return dict(self.rows(f"{query} ORDER BY id", (VERSION,)))
 
     def unreadable(self) -> list[Problem]:
-        """Why files give no entry, or only their text: they cannot be read, are invalid, or their id is taken."""
-        problems = [Problem(*row) for row in self.rows("SELECT path, message, line FROM problems")]
+        """Why files give no entry, or only their text.
+
+        They cannot be read, are invalid, or their id is taken.
+        """
+        problems = []
+        for row in self.rows("SELECT path, message, line FROM problems"):
+            problems.append(Problem(*row))
         for path, stated, winner, name in self.rows(_TAKEN):
             message = f"states the id {stated} of {winner}, so it goes by {name}: give it an id of its own"
             problems.append(Problem(path, message))
@@ -682,12 +854,17 @@ class Catalog(Database, CatalogReader):
 
     def left_out(self) -> list[str]:
         """The files that give no entry because they cannot be read or are invalid."""
-        return [file for (file,) in self.rows(LEFT_OUT)]
+        results: list[str] = []
+        for (file,) in self.rows(LEFT_OUT):
+            results.append(file)
+        return results
 
     def sizes(self) -> Sizes:
         """Counts for statistics."""
         ((files, size),) = self.rows("SELECT count(*), coalesce(sum(size), 0) FROM files")
-        ((oldest, newest),) = self.rows("SELECT min(created), max(created) FROM shown WHERE created <> ''")
+        ((oldest, newest),) = self.rows(
+            "SELECT min(created), max(created) FROM shown WHERE created <> ''"
+        )
         return Sizes(
             entries=dict(self.rows("SELECT kind, count(*) FROM shown GROUP BY kind")),
             projects=self._one("SELECT count(DISTINCT project) FROM shown"),
@@ -700,14 +877,19 @@ class Catalog(Database, CatalogReader):
         )
 
     def resolve(self, ref: str) -> EntrySummary:
-        """The entry that a person means: handle, id, unique end of an id, repository-relative path, or whole title.
+        """The entry that a person means.
 
-        Raises NotFound: no entry matches; the hint names similar ones. AmbiguousName: several match.
+        Handle, id, unique end of an id, repository-relative path, or whole title.
+
+        Raises NotFound: no entry matches; the hint names similar ones. AmbiguousName: several
+        match.
         """
-        name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
+        # half a character, which no database takes, becomes `?`
+        name = ref.strip().encode("utf-8", "replace").decode()
         path = posixpath.normpath(name)
         rows = self.rows(
-            "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1", (path,)
+            "SELECT id FROM shown WHERE path = ?1 UNION SELECT id FROM shown WHERE side_path = ?1",
+            (path,),
         )
         match = re.fullmatch(_HANDLE, name.upper())
         ids = [row[0] for row in rows]
@@ -720,7 +902,9 @@ class Catalog(Database, CatalogReader):
             ids = by_id(match)
         ids = ids or self._ids_titled(name) or (by_id(match) if match else [])
         if not ids:
-            similar = (match and self._similar_ids(match[2].translate(_MISREAD))) or self._similar_words(name)
+            similar = (
+                match and self._similar_ids(match[2].translate(_MISREAD))
+            ) or self._similar_words(name)
             raise NotFound("entry", ref, suggestions=self._described(similar))
         if len(ids) > 1:
             raise AmbiguousName(ref, self._described(ids))
@@ -730,19 +914,27 @@ class Catalog(Database, CatalogReader):
         """The entries with this title, in any case, and scripts that are kept elsewhere, at this path."""
         title = " ".join(normalize("NFC", name).casefold().split())
         rows = self.rows("SELECT id, title, json_extract(summary, '$.script_path') FROM shown")
-        titled = [entry_id for entry_id, text, _ in rows if normalize("NFC", text).casefold() == title]
+        titled = []
+        for entry_id, text, _ in rows:
+            if normalize("NFC", text).casefold() == title:
+                titled.append(entry_id)
         return titled or [entry_id for entry_id, _, path in rows if path == name]
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was just written, unique among the entries of the last refresh."""
         upper = entry_id.upper()
-        similar = {other.upper() for other in self._ids_ending(upper[-HANDLE_LENGTH:])}
+        similar = set()
+        for other in self._ids_ending(upper[-HANDLE_LENGTH:]):
+            similar.add(other.upper())
         return handle(kind, entry_id, handle_lengths({upper, *similar})[upper])
 
     def _ids_ending(self, end: str, kind: str | None = None) -> list[str]:
         tail = end[::-1]
         query = "SELECT id FROM shown WHERE tail >= ? AND tail < ? AND (? IS NULL OR kind = ?)"
-        return [row[0] for row in self.rows(query, (tail, tail + "~", kind, kind))]
+        results: list[str] = []
+        for row in self.rows(query, (tail, tail + "~", kind, kind)):
+            results.append(row[0])
+        return results
 
     def _similar_ids(self, end: str) -> list[str]:
         """Ids that end so, of any kind; else ids one character away."""
@@ -750,9 +942,14 @@ class Catalog(Database, CatalogReader):
             return ids
         from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped handle
 
-        handles = {name[2:]: entry_id for name, entry_id in self.rows("SELECT handle, id FROM shown")}
+        handles = {}
+        for name, entry_id in self.rows("SELECT handle, id FROM shown"):
+            handles[name[2:]] = entry_id
         # Likeness of two ends of ids that differ in one character
-        return [handles[match] for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, 0.8)]
+        results: list[str] = []
+        for match in get_close_matches(end[-HANDLE_LENGTH:], handles, 20, 0.8):
+            results.append(handles[match])
+        return results
 
     def _similar_words(self, name: str) -> list[str]:
         """Entries whose titles and paths share half of the words."""
@@ -762,16 +959,22 @@ class Catalog(Database, CatalogReader):
             JOIN (SELECT value AS word FROM json_each(?)) ON instr(lower(title || ' ' || path), word)
             GROUP BY id HAVING count(*) * 2 >= ? ORDER BY count(*) DESC, id DESC LIMIT ?
         """
-        return [row[0] for row in self.rows(query, (json.dumps(words), len(words), SUGGESTIONS))]
+        results: list[str] = []
+        for row in self.rows(query, (json.dumps(words), len(words), SUGGESTIONS)):
+            results.append(row[0])
+        return results
 
     def _described(self, ids: list[str]) -> list[str]:
         """Handle and title of the first few, and how many follow."""
         entries = self.many(ids[:SUGGESTIONS])
-        described = [
-            f"{entries[entry_id].handle} ({entries[entry_id].title})" for entry_id in ids if entry_id in entries
-        ]
+        described = []
+        for entry_id in ids:
+            if entry_id in entries:
+                described.append(f"{entries[entry_id].handle} ({entries[entry_id].title})")
         hidden = len(ids) - SUGGESTIONS
-        return [*described, f"{hidden} more"] if hidden > 0 else described
+        if hidden > 0:
+            return [*described, f"{hidden} more"]
+        return described
 
     def rules_state(self) -> str:
         """The state that `set_rules_in_force` last got; empty in a new catalog."""
@@ -781,16 +984,27 @@ class Catalog(Database, CatalogReader):
         """Ids of lessons that claim to be a person's, or proven elsewhere, and were not given to `attest` yet."""
         now = self.generation
         if self._meta("attested") == now:
-            return []  # nothing was written since the last query
-        ids = [row[0] for row in self.rows(_UNATTESTED)]
+            # nothing was written since the last query
+            return []
+        ids = []
+        for row in self.rows(_UNATTESTED):
+            ids.append(row[0])
         if not ids:
             self._put_meta("attested", now)
         return ids
 
     def attest(self, proofs: Mapping[str, Attested]) -> None:
-        """Note the proof of such claims by id. It holds until the file changes, and changes no hash."""
-        stated = [(proof.stated_by, int(proof.firm), entry_id) for entry_id, proof in proofs.items()]
-        unproven = [(entry_id,) for entry_id, proof in proofs.items() if not proof.start]
+        """Note the proof of such claims by id.
+
+        It holds until the file changes, and changes no hash.
+        """
+        stated = []
+        for entry_id, proof in proofs.items():
+            stated.append((proof.stated_by, int(proof.firm), entry_id))
+        unproven = []
+        for entry_id, proof in proofs.items():
+            if not proof.start:
+                unproven.append((entry_id,))
 
         def put(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
@@ -800,7 +1014,9 @@ class Catalog(Database, CatalogReader):
         self.ask(put)
 
     def _refresh(self, most: int | None = None) -> CatalogRefresh:
-        """Read and parse without a lock; survey again under it where another process wrote meanwhile.
+        """Read and parse without a lock.
+
+        Survey again under it where another process wrote meanwhile.
 
         At most so many entries are read.
         """
@@ -820,7 +1036,9 @@ class Catalog(Database, CatalogReader):
         assert self._disk is not None, "a survey needs the ways to the disk"  # noqa: S101 - for the type checker
         return survey(self.connection, self._disk, self._clock(), most)
 
-    def _put_rules(self, state: str, records: list[CatalogRecord], keep: frozenset[str]) -> CatalogRefresh:
+    def _put_rules(
+        self, state: str, records: list[CatalogRecord], keep: frozenset[str]
+    ) -> CatalogRefresh:
         with self.transaction():
             self._put_meta("rules_state", state)
             if not records and keep >= self.rules_in_force().keys():
@@ -833,13 +1051,16 @@ class Catalog(Database, CatalogReader):
 
     def _meta(self, key: str) -> Any:
         """A value of the catalog itself; None: not set."""
-        return next((value for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
+        return next(
+            (value for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None
+        )
 
     def _put_meta(self, key: str, value: object) -> None:
         self.rows("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def _written(self) -> CatalogRefresh:
-        # from the clock, so that a catalog made anew does not count through the numbers of the last one
+        # from the clock, so that a catalog made anew does not count through the numbers of the last
+        # one
         self._put_meta("generation", max(self._clock(), self.generation + 1))
         return self._refreshed()
 

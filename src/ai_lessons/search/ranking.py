@@ -24,15 +24,24 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary, Filter
 
     TextOf = Callable[["Match"], str]
-    JudgedPassage = tuple[str, int]  # entry id, ordinal
+    # entry id, ordinal
+    JudgedPassage = tuple[str, int]
 
-CAMEL_WORD = expression(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
+CAMEL_WORD = expression(
+    r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)"
+)
 CAMEL_PART = expression(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 CODE = expression(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
-CJK = r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
-"""Scripts that are written without blanks between words, and Hangul: Thai, Lao, Burmese and Khmer, too."""
+CJK = (
+    r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+)
+"""Scripts that are written without blanks between words, and Hangul.
 
-_TONES = expression("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")  # at which the tokenizer would split
+Thai, Lao, Burmese and Khmer, too.
+"""
+
+# at which the tokenizer would split
+_TONES = expression("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")
 CJK_RUN = expression(CJK + "{2,}")
 BESIDE_CJK = expression(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
 NAME = expression(
@@ -43,9 +52,16 @@ NAME = expression(
 
 _CAPITALS = expression(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
 _UNDERSCORED = expression(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
-_PLAIN = expression(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
-_MADE_UP = expression(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
-"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials; my_file.txt."""
+_PLAIN = expression(
+    r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?"
+)
+_MADE_UP = expression(
+    r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+"
+)
+"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials.
+
+My_file.txt.
+"""
 
 JOINT = "0"
 """What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
@@ -79,27 +95,41 @@ def hidden_parts(text: str) -> list[str]:
 
 
 def names(question: str) -> tuple[str, ...]:
-    """Codes, flags, functions and files of a question, as they stand there: ENOENT, --force, setName, `a.py`, E0308."""
+    """Codes, flags, functions and files of a question, as they stand there.
+
+    ENOENT, --force, setName, `a.py`, E0308.
+    """
     kinds = (_CAPITALS, _UNDERSCORED, CAMEL_WORD, CODE, NAME)
     matches = (match.group() for kind in kinds for match in kind.finditer(question))
     telling = dict.fromkeys(
-        name for name in matches if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
+        name
+        for name in matches
+        if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
     )
-    return () if question.upper() == question and " " in question.strip() else tuple(telling)
+    if question.upper() == question and " " in question.strip():
+        return ()
+    return tuple(telling)
 
 
 def _whole(name: str) -> str:
-    """One word for a name that has lost a part to the stop words: `--no-verify` is 0no0verify; else nothing."""
+    """One word for a name that has lost a part to the stop words: `--no-verify` is 0no0verify.
+
+    Else nothing.
+    """
     words = re.split(r"[._/:-]+", name.lower())
     # nobody names a thing by more than a hundred letters: those are hashes and encoded data
-    return JOINT.join(words) if len(name) <= 100 and not LOST.isdisjoint(words) else ""
+    if len(name) <= 100 and not LOST.isdisjoint(words):
+        return JOINT.join(words)
+    return ""
 
 
 def with_parts(text: str) -> str:
     """The folded text with its hidden parts on a line below; itself if there are none."""
     text = fold(text)
     parts = hidden_parts(text)
-    return f"{text}\n{' '.join(parts)}" if parts else text
+    if parts:
+        return f"{text}\n{' '.join(parts)}"
+    return text
 
 
 _SAME = str.maketrans(
@@ -110,7 +140,10 @@ _SAME = str.maketrans(
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
 _ACCENTS = expression("(?<![\u0418\u0438])\u0306|[\u0300-\u0305\u0307-\u036f\u064b-\u0652\u0670]+")
-"""Also the vowel signs of Arabic. Of the Cyrillic short i the breve stays: it is a letter of its own."""
+"""Also the vowel signs of Arabic.
+
+Of the Cyrillic short i the breve stays: it is a letter of its own.
+"""
 
 
 def composed(text: str) -> str:
@@ -121,9 +154,12 @@ def composed(text: str) -> str:
 def fold(text: str) -> str:
     """The text with one spelling for what is the same to a reader; case stays.
 
-    Compatibility forms (NFKC: ligatures, half and full width), accents, soft hyphens, quotes and dashes.
+    Compatibility forms (NFKC: ligatures, half and full width), accents, soft hyphens, quotes and
+    dashes.
     """
-    return text if text.isascii() else _folded(text)
+    if text.isascii():
+        return text
+    return _folded(text)
 
 
 @lru_cache(maxsize=1024)  # one question looks at the same passages several times
@@ -132,7 +168,10 @@ def _folded(text: str) -> str:
 
 
 def _pairs(run: str) -> list[str]:
-    """Each two characters that stand together in a run of a script without blanks; one alone is itself."""
+    """Each two characters that stand together in a run of a script without blanks.
+
+    One alone is itself.
+    """
     letters = _TONES.sub("", run)
     return [letters[i : i + 2] for i in range(len(letters) - 1)] or [letters]
 
@@ -143,12 +182,19 @@ def _piece() -> re.Pattern[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text to compare, folded and in lower case; of scripts without blanks each two characters."""
+    """The words of a text to compare, folded and in lower case.
+
+    Of scripts without blanks each two characters.
+    """
     folded = fold(text).lower()
     if folded.isascii():
         return QUERY_WORD.findall(folded)
     pieces = _piece().finditer(folded)
-    return [word for piece in pieces for word in (_pairs(piece[0]) if piece.lastindex else [piece[0]])]
+    results: list[str] = []
+    for piece in pieces:
+        for word in _pairs(piece[0]) if piece.lastindex else [piece[0]]:
+            results.append(word)
+    return results
 
 
 class EntryRows(NamedTuple):
@@ -195,9 +241,12 @@ class Row(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A passage as a search found it. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
+    """A passage as a search found it.
 
-    `section` is the number of the section in which it begins, counted by `chunks.sections`; 0: none.
+    `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
+
+    `section` is the number of the section in which it begins, counted by `chunks.sections`; 0:
+    none.
     """
 
     entry_id: str
@@ -209,7 +258,9 @@ class Match(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so.
+    """Both lists, best first, each at most `depth` long.
+
+    `note` says why there are no vectors, if so.
 
     `model` made the vectors; it has words for the share `read` of the question.
     """
@@ -223,7 +274,10 @@ class Candidates(NamedTuple):
 
 
 class IndexRefresh(NamedTuple):
-    """What a refresh did. `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew."""
+    """What a refresh did.
+
+    `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew.
+    """
 
     entries: int = 0
     removed: int = 0
@@ -235,9 +289,12 @@ class IndexRefresh(NamedTuple):
 
 
 class IndexStatus(NamedTuple):
-    """The table in use. `indexed` None: every vector is compared, else how many passages their index covers.
+    """The table in use.
 
-    `unindexed` passages are searched by reading them. Sizes in bytes. `uri` is that of a shared index.
+    `indexed` None: every vector is compared, else how many passages their index covers.
+
+    `unindexed` passages are searched by reading them. Sizes in bytes. `uri` is that of a shared
+    index.
     """
 
     model: str = ""
@@ -257,11 +314,17 @@ def vector_key(model: str, text: str) -> str:
 
 
 def embedded_text(title: str, heading: str, text: str) -> str:
-    """A passage as the model and the full-text index see it: `Title > Section > Subsection`, then the text."""
+    """A passage as the model and the full-text index see it.
+
+    `Title > Section > Subsection`, then the text.
+    """
     if not heading or heading == title:
         head = title
     else:
-        head = heading if heading.startswith(title + " > ") else f"{title} > {heading}"
+        if heading.startswith(title + " > "):
+            head = heading
+        else:
+            head = f"{title} > {heading}"
     return f"{head}\n{text}"
 
 
@@ -272,19 +335,33 @@ def quoted(value: str) -> str:
 
 def one_of(column: str, values: Sequence[str]) -> str:
     """A condition that holds for no row if there are no values."""
-    return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
+    if values:
+        return f"{column} IN ({', '.join(map(quoted, values))})"
+    return "false"
 
 
 def condition(asked: Filter) -> str:
-    """A filter as SQL of the index, or "" if it lets everything pass; what else it asks for, the catalog knows."""
-    parts = [one_of("kind", sorted(asked.kinds))] if asked.kinds else []
+    """A filter as SQL of the index, or "" if it lets everything pass.
+
+    What else it asks for, the catalog knows.
+    """
+    if asked.kinds:
+        parts = [one_of("kind", sorted(asked.kinds))]
+    else:
+        parts = []
     if asked.project is not None:
         parts.append(f"project = {quoted(asked.project)}")
     parts += [f"array_has(tags, {quoted(tag)})" for tag in asked.tags]
     if asked.spelled is not None:
-        exempt = f"{one_of('project', sorted(asked.spelled_in))} OR " if asked.spelled_in else ""
+        if asked.spelled_in:
+            exempt = f"{one_of('project', sorted(asked.spelled_in))} OR "
+        else:
+            exempt = ""
         parts.append(f"({exempt}{_fits(asked.spelled)})")
-    parts += [f"(project <> {quoted(name)} OR {_fits(names)})" for name, names in sorted(asked.spelled_in.items())]
+    parts += [
+        f"(project <> {quoted(name)} OR {_fits(names)})"
+        for name, names in sorted(asked.spelled_in.items())
+    ]
     if asked.ids is not None:
         parts.append(one_of("entry_id", sorted(asked.ids)))
     # last, because it reads the text
@@ -294,21 +371,33 @@ def condition(asked: Filter) -> str:
 
 def _fits(versions: frozenset[str]) -> str:
     spellings = ", ".join(map(quoted, sorted(versions)))
-    fits = f" OR array_has_any(versions, [{spellings}])" if versions else ""
+    if versions:
+        fits = f" OR array_has_any(versions, [{spellings}])"
+    else:
+        fits = ""
     return f"(array_length(versions) IS NULL OR array_length(versions) = 0{fits})"
 
 
 def question(text: str) -> str:
     """What to search for, on one line, or "" if there is no letter or digit in it."""
-    cut = " ".join(text[:2000].split())  # the model reads fewer
-    return cut if re.search(r"[^\W_]", cut) else ""
+    # the model reads fewer
+    cut = " ".join(text[:2000].split())
+    if re.search(r"[^\W_]", cut):
+        return cut
+    return ""
 
 
 _START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
-"""Where a word of ASCII letters begins and ends. Beside CJK characters, too, which have no blanks between words."""
+"""Where a word of ASCII letters begins and ends.
+
+Beside CJK characters, too, which have no blanks between words.
+"""
 
 _GAP = r"[\W_]+"
-"""Blanks, line ends and marks like `**` stand between words; all other characters have to be as they were typed."""
+"""Blanks, line ends and marks like `**` stand between words.
+
+All other characters have to be as they were typed.
+"""
 
 
 def pattern(phrase: str) -> str:
@@ -318,68 +407,105 @@ def pattern(phrase: str) -> str:
     if not words:
         return ""
     first, last = words[0][0], words[-1][-1]
-    start = _START if first.isascii() and first.isalnum() else ""
-    end = _END if last.isascii() and last.isalnum() else ""
+    if first.isascii() and first.isalnum():
+        start = _START
+    else:
+        start = ""
+    if last.isascii() and last.isalnum():
+        end = _END
+    else:
+        end = ""
     return f"(?i){start}({_GAP.join(map(re.escape, words))}){end}"
 
 
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
-BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -9.618, 12.513, -0.185, 2.028, 0.98, 0.188  # bench.nearness --fit
-"""Weights of the chance that a passage answers a question: its similarity, the logarithm of the number of passages, the
-share of the question's words that it holds, the share that all found by words hold, and the logarithm of how many words
-these are (of more words the same share tells more). Fitted on whole sets, and on parts of them, from round numbers."""
+# bench.nearness --fit
+BIAS, NEAR, AMONG, TOGETHER, STORED, ASKED = -9.618, 12.513, -0.185, 2.028, 0.98, 0.188
+"""Weights of the chance that a passage answers a question.
 
-UNKNOWN = 0.647  # bench.nearness --fit: the similarity that stands for one that no vector tells
-BAR = 0.272  # bench.nearness: chance from which an answer counts as one; the fit says .274, small libraries less
-NAMED = (1 + BAR) / 2  # The least chance where a stored text holds a name of the question, or one passage all its words
+Its similarity, the logarithm of the number of passages, the
+share of the question's words that it holds, the share that all found by words hold, and the
+logarithm of how many words these are (of more words the same share tells more). Fitted on whole
+sets, and on parts of them, from round numbers."""
+
+# bench.nearness --fit: the similarity that stands for one that no vector tells
+UNKNOWN = 0.647
+# bench.nearness: chance from which an answer counts as one; the fit says .274, small libraries less
+BAR = 0.272
+# The least chance where a stored text holds a name of the question, or one passage all its words
+NAMED = (1 + BAR) / 2
 KIN = 0.5
-"""bench.nearness: how much a word counts that has only the stem of one asked for, or where one begins with the other.
+"""bench.nearness.
+
+How much a word counts that has only the stem of one asked for, or where one begins with the other.
 For the only word of a question the same stem counts half of the rest, too.
 
-Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15 fewer questions were
-held back from sets of other fields, with as many lost.
+Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15
+fewer questions were held back from sets of other fields, with as many lost.
 """
 
-BEGINNING = 4  # bench.nearness: letters from which on the beginning of a word tells which one it is
+# bench.nearness: letters from which on the beginning of a word tells which one it is
+BEGINNING = 4
 MOST = 10
-"""bench.nearness: passages of each list that tell whether there is an answer, results at most where no limit is stated,
-entries at most by which a name is known. Twice as many passages a library is taken to have at least, and twice as many
-words of a question tell something.
+"""bench.nearness.
+
+Passages of each list that tell whether there is an answer, results at most where no limit is
+stated,
+entries at most by which a name is known. Twice as many passages a library is taken to have at
+least, and twice as many words of a question tell something.
 """
 
 ABOUT = 0.25
-"""bench.retrieval: share of a question's words from which on it is about the names in it, and does not only mention
-them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of nDCG@10 for tasks."""
+"""bench.retrieval.
+
+Share of a question's words from which on it is about the names in it, and does not only mention
+them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of
+nDCG@10 for tasks."""
 
 _SHORT = expression(r"[A-Z]{2,4}s?")
 
-_ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean means work works say says said"))
+_ASKING = LOST | set(
+    re.findall(r"\w+", "why which get getting use using mean means work works say says said")
+)
 
 
 def holders(
     question: str, hits: Iterable[Match], text_of: TextOf, read: float = 1.0
 ) -> tuple[frozenset[JudgedPassage], frozenset[JudgedPassage]]:
-    """Passages that hold a telling name of the question, as whole words in any case; and those that lead the answer.
+    """Passages that hold a telling name of the question, as whole words in any case.
 
-    A short one in capitals, such as CSS, is a word to most people: it tells where the question is about it.
+    And those that lead the answer.
 
-    These hold most of the names that the question is about and that no more than `MOST` entries hold. A question that
-    the model does not `read` whole is one of its names: its vectors would let other pages go before the one that it is
-    a sentence of. In English that costs .011 of nDCG@10 where pages name each other.
+    A short one in capitals, such as CSS, is a word to most people: it tells where the question is
+    about it.
+
+    These hold most of the names that the question is about and that no more than `MOST` entries
+    hold. A question that the model does not `read` whole is one of its names: its vectors would let
+    other pages go before the one that it is a sentence of. In English that costs .011 of nDCG@10
+    where pages name each other.
     """
-    texts = {(hit.entry_id, hit.ordinal): fold(text_of(hit)) for hit in hits}
-    mentioned, quoted = names(question), [question] if read < 1.0 and len(words_of(question)) > 1 else []
-    holding = {
-        name: {key for key, text in texts.items() if re.search(pattern(name), text)} for name in (*mentioned, *quoted)
-    }
+    texts = {}
+    for hit in hits:
+        texts[(hit.entry_id, hit.ordinal)] = fold(text_of(hit))
+    mentioned, quoted = (
+        names(question),
+        [question] if read < 1.0 and len(words_of(question)) > 1 else [],
+    )
+    holding = {}
+    for name in (*mentioned, *quoted):
+        holding[name] = {key for key, text in texts.items() if re.search(pattern(name), text)}
     meant = (*about(question, mentioned), *quoted)
     telling = [holding[name] for name in meant]
-    rare = Counter(key for keys in telling if len({entry for entry, _ in keys}) <= MOST for key in keys)
+    rare = Counter(
+        key for keys in telling if len({entry for entry, _ in keys}) <= MOST for key in keys
+    )
     most = max(rare.values(), default=0)
     words = [keys for name, keys in holding.items() if name in meant or not _SHORT.fullmatch(name)]
-    return frozenset().union(*words), frozenset(key for key, number in rare.items() if number == most)
+    return frozenset().union(*words), frozenset(
+        key for key, number in rare.items() if number == most
+    )
 
 
 def headed(question: str, hits: Iterable[Match], head_of: TextOf) -> dict[JudgedPassage, float]:
@@ -387,22 +513,39 @@ def headed(question: str, hits: Iterable[Match], head_of: TextOf) -> dict[Judged
 
     A page about the subject says it there; one that only mentions it, as a list of changes does, in its text.
     """
-    asked = frozenset(stem(word) for word in words_of(question) if len(word) > 1 and word not in LOST)
-    heads = {(hit.entry_id, hit.ordinal): head_of(hit) for hit in hits}
-    held = {head: len({word for _, word in stem_positions(head, asked)}) for head in {*heads.values()}}
+    asked = frozenset(
+        stem(word) for word in words_of(question) if len(word) > 1 and word not in LOST
+    )
+    heads = {}
+    for hit in hits:
+        heads[(hit.entry_id, hit.ordinal)] = head_of(hit)
+    held = {}
+    for head in {*heads.values()}:
+        held[head] = len({word for _, word in stem_positions(head, asked)})
     return {key: held[head] / max(len(asked), 1) for key, head in heads.items()}
 
 
 def about(question: str, mentioned: Sequence[str]) -> Sequence[str]:
     """The names that the question is about, of those that it mentions."""
-    long = [name for name in mentioned if not _SHORT.fullmatch(name)]
+    long = []
+    for name in mentioned:
+        if not _SHORT.fullmatch(name):
+            long.append(name)
     words, all_named, long_named = (
-        len({word for word in QUERY_WORD.findall(text.lower()) if len(word) > 1 and word not in _ASKING})
+        len(
+            {
+                word
+                for word in QUERY_WORD.findall(text.lower())
+                if len(word) > 1 and word not in _ASKING
+            }
+        )
         for text in (question, " ".join(mentioned), " ".join(long))
     )
     if long_named >= ABOUT * words:
         return long
-    return mentioned if all_named >= 2 * ABOUT * words else ()
+    if all_named >= 2 * ABOUT * words:
+        return mentioned
+    return ()
 
 
 class Chance(NamedTuple):
@@ -417,15 +560,23 @@ def chance(
 ) -> tuple[Chance, ...]:
     """The chance that a candidate answers the question, for each list of candidates.
 
-    `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
+    `passages` is how many there are; `complete` says that all have a vector. Words are compared
+    without their endings.
     """
     shared = shares(question, every, text_of)
-    fixed = BIAS + AMONG * log(max(passages, 2 * MOST)) + STORED * shared.stored + ASKED * shared.length
+    fixed = (
+        BIAS + AMONG * log(max(passages, 2 * MOST)) + STORED * shared.stored + ASKED * shared.length
+    )
 
     def judged(candidates: Candidates) -> Chance:
         measured = bool(candidates.vectors) and candidates.model in MEASURED
-        vectors = {(hit.entry_id, hit.ordinal): hit.score for hit in candidates.vectors}
-        farthest, read = min(vectors.values(), default=UNKNOWN), candidates.read if measured else 0.0
+        vectors = {}
+        for hit in candidates.vectors:
+            vectors[(hit.entry_id, hit.ordinal)] = hit.score
+        farthest, read = (
+            min(vectors.values(), default=UNKNOWN),
+            candidates.read if measured else 0.0,
+        )
         of: dict[str, float] = {}
         for key in looked_at(candidates):
             similarity = vectors.get(key, farthest if complete else UNKNOWN)
@@ -442,7 +593,10 @@ def chance(
 
 def looked_at(candidates: Candidates) -> dict[JudgedPassage, Match]:
     """The passages that the chance of an answer is told by: the best of each list."""
-    return {(hit.entry_id, hit.ordinal): hit for hit in (*candidates.text[:MOST], *candidates.vectors[:MOST])}
+    by_key: dict[JudgedPassage, Match] = {}
+    for hit in (*candidates.text[:MOST], *candidates.vectors[:MOST]):
+        by_key[(hit.entry_id, hit.ordinal)] = hit
+    return by_key
 
 
 def _logistic(x: float) -> float:
@@ -450,7 +604,9 @@ def _logistic(x: float) -> float:
 
 
 class Shares(NamedTuple):
-    """How much of a question's words is there: the share that each of the best passages holds (`held`).
+    """How much of a question's words is there.
+
+    The share that each of the best passages holds (`held`).
 
     `stored` is the share that all found by words hold, and `asked` how many words these are.
     """
@@ -461,7 +617,10 @@ class Shares(NamedTuple):
 
     @property
     def length(self) -> float:
-        """How many words these are, as the weights take it: more than `2 * MOST` tell nothing further."""
+        """How many words these are, as the weights take it.
+
+        More than `2 * MOST` tell nothing further.
+        """
         return log(min(max(self.asked, 1), 2 * MOST))
 
 
@@ -469,8 +628,14 @@ def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Share
     """How much of the question's words the candidates hold."""
     language = next(iter(languages(question)), "english")
     words = (word for word in words_of(question) if len(word) > 1 and word not in LOST)
-    asked = {_base(word, language): word for word in words if not is_frequent(word, language)}
-    hits = {key: hit for candidates in every for key, hit in looked_at(candidates).items()}
+    asked = {}
+    for word in words:
+        if not is_frequent(word, language):
+            asked[_base(word, language)] = word
+    hits = {}
+    for candidates in every:
+        for key, hit in looked_at(candidates).items():
+            hits[key] = hit
     if not asked:
         return Shares(dict.fromkeys(hits, 1.0), 1.0, 0)
     best = {key: _held(text_of(hit), asked, language) for key, hit in hits.items()}
@@ -486,7 +651,9 @@ def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Share
 
 def _held(text: str, asked: Mapping[str, str], language: str) -> dict[str, float]:
     """How much each word that is asked for (by its base) counts as held by a text, 0 to 1."""
-    written = {word for _, word in _likely_words(fold(text).lower(), frozenset(asked))}
+    written = set()
+    for _, word in _likely_words(fold(text).lower(), frozenset(asked)):
+        written.add(word)
     bases = {_base(word, language) for word in written}
     held = dict.fromkeys(asked.keys() & bases, 1.0)
     for base in asked.keys() - held.keys():
@@ -502,7 +669,10 @@ _ENDING = expression(r"(?<=\w{3})(?:ing|ed|es|e|s)$")
 
 
 def _base(word: str, language: str) -> str:
-    """The word without its ending: of English only the most common ones, because the stem joins too much."""
+    """The word without its ending.
+
+    Of English only the most common ones, because the stem joins too much.
+    """
     if language != "english" or not word.isascii():
         return stem(word, language)
     return _ENDING.sub("", word)
@@ -512,15 +682,18 @@ def _begins(shorter: str, longer: str) -> bool:
     return len(shorter) >= BEGINNING and longer.startswith(shorter)
 
 
-LOG = 0.8  # bench.retrieval loses nothing; of 25 questions to the pages of Celery and pytest one more finds its guide
-NEAR_BEST = 0.8  # bench.versions: share of the best score from which on a result is about as good
+# bench.retrieval loses nothing; of 25 questions to the pages of Celery and pytest one more finds
+# its guide
+LOG = 0.8
+# bench.versions: share of the best score from which on a result is about as good
+NEAR_BEST = 0.8
 
 
 class RankingFacts(NamedTuple):
     """An entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
-    `asked` are the versions that are asked of it. Of equal scores the smaller `distance` (to the working directory)
-    comes first.
+    `asked` are the versions that are asked of it. Of equal scores the smaller `distance` (to the
+    working directory) comes first.
     """
 
     id: str
@@ -533,7 +706,10 @@ class RankingFacts(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """An entry in its place. The product of `factors` (match, version, context, standing) is `score`."""
+    """An entry in its place.
+
+    The product of `factors` (match, version, context, standing) is `score`.
+    """
 
     match: Match
     score: float
@@ -545,19 +721,29 @@ def normalised(
 ) -> dict[tuple[str, int], float]:
     """Scores moved to 0..1, the best of `scale` (else of them) at 1 (min-max).
 
-    A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if not None,
-    is the score of what was not found. BM25 depends on what a filter lets pass, so that the score in `scale` counts;
-    what is not there is worse than all that is: it shares one place of `depth`.
+    A list shorter than `depth` is complete, so that its last hit is not the worst there is:
+    `floor`, if not None, is the score of what was not found. BM25 depends on what a filter lets
+    pass, so that the score in `scale` counts; what is not there is worse than all that is: it
+    shares one place of `depth`.
     """
     if not hits:
         return {}
-    scores = {(hit.entry_id, hit.ordinal): hit.score for hit in scale or hits}
+    scores = {}
+    for hit in scale or hits:
+        scores[(hit.entry_id, hit.ordinal)] = hit.score
     high, low = max(scores.values()), min(scores.values())
     if floor is not None and len(scores) < depth:
         low = min(low, floor)
     width, best = high - low, max(hit.score for hit in hits)
-    moved = {key: (score - low) / width if width else 1.0 for key, score in scores.items()}
-    worse = {(hit.entry_id, hit.ordinal): max(hit.score, 0.0) / (best or 1.0) / depth for hit in hits}
+    moved = {}
+    for key, score in scores.items():
+        if width:
+            moved[key] = (score - low) / width
+        else:
+            moved[key] = 1.0
+    worse = {
+        (hit.entry_id, hit.ordinal): max(hit.score, 0.0) / (best or 1.0) / depth for hit in hits
+    }
     return {key: moved.get(key, score) for key, score in worse.items()}
 
 
@@ -570,12 +756,15 @@ def fuse(
     headed: Mapping[JudgedPassage, float] = MappingProxyType({}),
     scale: tuple[Sequence[Match], Sequence[Match]] = ((), ()),
 ) -> tuple[Match, ...]:
-    """The mix of both lists, best passage per entry, best entry first; of equal ones first what holds the words.
+    """The mix of both lists, best passage per entry, best entry first.
 
-    A passage that a list does not have counts 0 there. Over twelve judged sets the mean was best: nDCG@10 .550; with a
-    `weight` of the vectors of .4 .546, of .6 .538. With one list empty the other decides alone. `depth` is the
-    limit with which both lists were asked for, `scale` what they hold without filters. The passages of `lead` (entry
-    id, ordinal) come before all others; `headed` is as the function of this name gives it.
+    Of equal ones first what holds the words.
+
+    A passage that a list does not have counts 0 there. Over twelve judged sets the mean was best:
+    nDCG@10 .550; with a `weight` of the vectors of .4 .546, of .6 .538. With one list empty the
+    other decides alone. `depth` is the limit with which both lists were asked for, `scale` what
+    they hold without filters. The passages of `lead` (entry id, ordinal) come before all others;
+    `headed` is as the function of this name gives it.
     """
     weight = 0.0 if not (vectors or scale[1]) else weight if text or scale[0] else 1.0
     by_text = normalised(text, depth, 0.0, scale[0])
@@ -584,7 +773,8 @@ def fuse(
     for hit in (*text, *vectors):
         key = (hit.entry_id, hit.ordinal)
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
-        # bench.retrieval: what is added where title and headings hold all words of the question; .1 and .3 less
+        # bench.retrieval: what is added where title and headings hold all words of the question; .1
+        # and .3 less
         score += 0.2 * headed.get(key, 0.0)
         if lead:
             score = (min(score, 1.0) + (key in lead)) / 2
@@ -598,36 +788,54 @@ def fuse(
     return tuple(sorted(best.values(), key=place))
 
 
-_LOG = expression(r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])")
-_CHANGE = expression(r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)")
+_LOG = expression(
+    r"(?i)(?<![a-z])(?:change[-_ ]?logs?|release[-_ ]?notes?|what'?s[-_ ]?new)(?![a-z])"
+)
+_CHANGE = expression(
+    r"(?i)\b(?:chang|releas|versio|upgrad|migrat|deprecat|remov|since\b|new\b|histor)"
+)
 
 
 def of_a_log(question: str, summary: EntrySummary) -> float:
     """`LOG` for a page that lists the changes of each release, unless the question is about such."""
-    return LOG if _LOG.search(f"{summary.path} {summary.title}") and not _CHANGE.search(question) else 1.0
+    if _LOG.search(f"{summary.path} {summary.title}") and not _CHANGE.search(question):
+        return LOG
+    return 1.0
 
 
-def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, str]) -> dict[str, float]:
+def context_weights(
+    context: Mapping[str, float | None], aliases: Mapping[str, str]
+) -> dict[str, float]:
     """The weight of every context tag, aliases resolved first.
 
-    A tag without one gets the mean of the explicit weights, or 1.5 if there are none. Two names of one tag: the
-    explicit weight wins, of two explicit ones the greater.
+    A tag without one gets the mean of the explicit weights, or 1.5 if there are none. Two names of
+    one tag: the explicit weight wins, of two explicit ones the greater.
     """
     weights: dict[str, float | None] = {}
     for name, weight in context.items():
         tag = aliases.get(name, name)
         previous = weights.get(tag)
-        weights[tag] = weight if previous is None else previous if weight is None else max(previous, weight)
+        weights[tag] = (
+            weight if previous is None else previous if weight is None else max(previous, weight)
+        )
     explicit = [weight for weight in weights.values() if weight is not None]
     # By specification: weight of context tags where none has an explicit one
-    default = sum(explicit) / len(explicit) if explicit else 1.5
+    if explicit:
+        default = sum(explicit) / len(explicit)
+    else:
+        default = 1.5
     return {tag: default if weight is None else weight for tag, weight in weights.items()}
 
 
-def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]) -> float:
+def context_boost(
+    weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]
+) -> float:
     """1 + sum of (weight x 0.1) over the context tags that the entry carries."""
-    carried = {aliases.get(tag, tag) for tag in tags}
-    # By specification: what a context tag of weight 1 adds to the factor of an entry that carries it
+    carried = set()
+    for tag in tags:
+        carried.add(aliases.get(tag, tag))
+    # By specification: what a context tag of weight 1 adds to the factor of an entry that carries
+    # it
     return 1.0 + sum(weight * 0.1 for tag, weight in weights.items() if tag in carried)
 
 
@@ -648,23 +856,37 @@ def rank(
         fact = facts.get(match.entry_id)
         if fact is None:
             continue
-        version = version_score(fact.asked, fact.versions) if fact.versioned else 1.0
+        if fact.versioned:
+            version = version_score(fact.asked, fact.versions)
+        else:
+            version = 1.0
         if version is None:
             continue
         boost = context_boost(weights, fact.tags, aliases)
-        factors = {"match": match.score, "version": version, "context": boost, "standing": fact.standing}
+        factors = {
+            "match": match.score,
+            "version": version,
+            "context": boost,
+            "standing": fact.standing,
+        }
         ranked.append(Ranked(match, match.score * version * boost * fact.standing, factors))
-    ranked.sort(key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance, rank.match.entry_id))
+    ranked.sort(
+        key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance, rank.match.entry_id)
+    )
     return ranked
 
 
 QUERY_WORD = expression(r"\w+")
-SHORT_WORD = 3  # Letters of the shortest word that a snippet is chosen by: `of` and `to` are in every sentence
-LEADING = 120  # Characters of a sentence with a colon that belongs to what follows
+# Letters of the shortest word that a snippet is chosen by: `of` and `to` are in every sentence
+SHORT_WORD = 3
+# Characters of a sentence with a colon that belongs to what follows
+LEADING = 120
 
 _FENCE = expression(r"`{3,}|~{3,}")
 _HEADING = expression(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
-_NO_SENTENCE = expression(r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]")
+_NO_SENTENCE = expression(
+    r"\W*|\[[^\]]+\]:\s.*|\[!\w+\]|<!--.*|\{[{%].*[}%]\}|:::.*|\[\[?_?TOC_?\]?\]"
+)
 _QUOTES = expression("^[rRuU]?(?:\"{3}|'{3})|(?:\"{3}|'{3})$")
 _ITEM = expression(r"(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _REMARK = expression(r"(?:#+|//+!?|--|;+|/?\*+/?|REM\b|<!--)\s+")
@@ -684,14 +906,17 @@ _COMPLETE = frozenset(".!?:;,\u2026\u061f\u3002\uff01\uff1f")
 
 
 def sentences(text: str, *, code: bool = False) -> list[str]:
-    """The sentences of Markdown without its marks, in order: also items, rows of tables, and lines of code.
+    """The sentences of Markdown without its marks, in order.
 
-    Headings are none, unless there is nothing else. `code`: the text of a script, below its description if that has a
-    shebang line. Comments of code are sentences without their signs.
+    Also items, rows of tables, and lines of code.
+
+    Headings are none, unless there is nothing else. `code`: the text of a script, below its
+    description if that has a shebang line. Comments of code are sentences without their signs.
     """
     parts, headings, lines_of_code = list[str](), list[str](), set[int]()
     script, fenced, goes_on = code and "\n#!" not in text, False, False
-    for row in map(str.strip, text[:20_000].split("\n")):  # a passage is shorter; a whole text may be a megabyte
+    for row in map(str.strip, text[:20_000].split("\n")):
+        # a passage is shorter; a whole text may be a megabyte
         joined, goes_on = goes_on, False
         if _FENCE.match(row):
             fenced = not fenced
@@ -699,27 +924,38 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
             script = code
         elif fenced or script:
             remark = _REMARK.match(row) or (script and re.match("#+", row))
-            plain = row[remark.end() :].strip("#-=*~ ") if remark else _QUOTES.sub("", row)
+            if remark:
+                plain = row[remark.end() :].strip("#-=*~ ")
+            else:
+                plain = _QUOTES.sub("", row)
             if not remark and _append(parts, plain, joined=False):
                 lines_of_code.add(len(parts) - 1)
             elif remark and not (script and NOT_ABOUT.match(plain)):
                 goes_on = _append(parts, plain, joined=joined)
-        elif joined and row and not row.strip(row[0]) and row[0] in "=-" and len(parts[-1]) < LEADING:
-            headings.append(parts.pop())  # the line below a heading
+        elif (
+            joined and row and not row.strip(row[0]) and row[0] in "=-" and len(parts[-1]) < LEADING
+        ):
+            # the line below a heading
+            headings.append(parts.pop())
         elif heading := _HEADING.fullmatch(row):
             headings.append(heading[1].strip())
         else:
             row = row.lstrip("> ")  # noqa: PLW2901
             item = _ITEM.match(row)
             if row.startswith("|"):
-                _append(parts, ", ".join(filter(None, map(str.strip, row.split("|")))), joined=False)
+                _append(
+                    parts, ", ".join(filter(None, map(str.strip, row.split("|")))), joined=False
+                )
             elif not _NO_SENTENCE.fullmatch(row):
-                goes_on = _append(parts, row[item.end() :] if item else row, joined=joined and not item)
+                goes_on = _append(
+                    parts, row[item.end() :] if item else row, joined=joined and not item
+                )
     result = list[str]()
     for place, part in enumerate(parts or headings):
         line = " ".join((part if place in lines_of_code else _unmarked(part)).split())
         for sentence in [line] if place in lines_of_code else _SENTENCE_END.split(line):
-            leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING  # what follows it says it
+            # what follows it says it
+            leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING
             _append(result, sentence, joined=leads)
     return result
 
@@ -736,14 +972,23 @@ def _unmarked(text: str) -> str:
     """A paragraph without the marks of Markdown inside it; code keeps its signs."""
 
     def inner(match: re.Match[str]) -> str:
-        marked = match["link"] if match["text"] is None else match["text"]
+        if match["text"] is None:
+            marked = match["link"]
+        else:
+            marked = match["text"]
         return match["code"] or match["address"] or match["sign"] or _unmarked(marked or "")
 
     return _INLINE.sub(inner, text)
 
 
 def snippet(
-    text: str, query: str, width: int = 150, phrases: Sequence[str] = (), title: str = "", *, code: bool = False
+    text: str,
+    query: str,
+    width: int = 150,
+    phrases: Sequence[str] = (),
+    title: str = "",
+    *,
+    code: bool = False,
 ) -> str:
     """The sentence that holds most words of the query, from its beginning, and those that follow, on one line.
 
@@ -752,17 +997,27 @@ def snippet(
     by its vector alone gives its beginning. `code`: the text of a script.
     """
     shown = fold(title).casefold().strip(" .:")
-    parts = [*dict.fromkeys(filter(None, (_beside(sentence, shown) for sentence in sentences(text, code=code))))]
+    parts = [
+        *dict.fromkeys(
+            filter(None, (_beside(sentence, shown) for sentence in sentences(text, code=code)))
+        )
+    ]
     if sum(len(part) + 1 for part in parts) <= width:
         return _joined(parts, 2 * width)
-    stems = {stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()}
+    stems = {
+        stem(word) for word in words_of(query) if len(word) >= SHORT_WORD or not word.isascii()
+    }
     folded = [fold(part) for part in parts]
     plain = (re.sub("[*`~]", " ", phrase) for phrase in phrases)
     expressions = [re.compile(expression) for expression in map(pattern, plain) if expression]
 
     def answers(place: int) -> tuple[int, int]:
-        held = {word for _, word in stem_positions(folded[place], stems)}
-        return sum(bool(expression.search(folded[place])) for expression in expressions), sum(map(len, held))
+        held = set()
+        for _, word in stem_positions(folded[place], stems):
+            held.add(word)
+        return sum(bool(expression.search(folded[place])) for expression in expressions), sum(
+            map(len, held)
+        )
 
     best = max(range(len(parts)), key=answers)
     return _cut(_joined(parts[best:], width), width)
@@ -774,14 +1029,20 @@ def _beside(sentence: str, title: str) -> str:
         return sentence
     behind = sentence[len(title) :]
     ends = re.match(r"\s*[.:|]|\s+[-\u2013\u2014]|\s*$", behind)
-    return behind.lstrip(" .:|-\u2013\u2014") if ends else sentence
+    if ends:
+        return behind.lstrip(" .:|-\u2013\u2014")
+    return sentence
 
 
 def _joined(parts: Sequence[str], width: int) -> str:
     """Sentences on one line: as many as fit, and one more behind a short beginning."""
     line = ""
     for part in parts:
-        if line and len(line) + len(part) >= width and (len(line) > width // 2 and not line.endswith(":")):
+        if (
+            line
+            and len(line) + len(part) >= width
+            and (len(line) > width // 2 and not line.endswith(":"))
+        ):
             break
         line += (" " if line[-1] in _COMPLETE else " \u00b7 ") + part if line else part
         if len(line) >= width:
@@ -813,33 +1074,52 @@ def stem_positions(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, st
 
 
 def _likely_words(folded: str, stems: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Where words begin that may have one of the stems; of scripts without blanks every two characters."""
-    if folded.isascii():  # one expression for the first letters is faster than a look at each word
+    """Where words begin that may have one of the stems.
+
+    Of scripts without blanks every two characters.
+    """
+    if folded.isascii():
+        # one expression for the first letters is faster than a look at each word
         yield from ((match.start(), match.group()) for match in _beginnings(stems).finditer(folded))
         return
     for match in _piece().finditer(folded):
-        words = _pairs(match.group()) if match.lastindex else [match.group()]
+        if match.lastindex:
+            words = _pairs(match.group())
+        else:
+            words = [match.group()]
         yield from enumerate(words, match.start())
 
 
 @lru_cache(maxsize=64)
 def _beginnings(stems: frozenset[str]) -> re.Pattern[str]:
-    starts = {re.escape(word[: max(2, min(len(word) - 1, 3))]) for word in stems if word.isascii()}
+    starts = set()
+    for word in stems:
+        if word.isascii():
+            starts.add(re.escape(word[: max(2, min(len(word) - 1, 3))]))
     return re.compile(rf"\b(?:{'|'.join(starts)})\w*" if starts else r"(?!)")
 
 
 def blend(lists: Sequence[tuple[Sequence[Match], int]], depth: int) -> tuple[Match, ...]:
-    """The hits of several indexes, best first, at most `depth`; of equal scores those of an earlier list first.
+    """The hits of several indexes, best first, at most `depth`.
 
-    Each list comes with the number of passages of its index. BM25 of different indexes is compared by the inverse
-    document frequency of a word in one passage only.
+    Of equal scores those of an earlier list first.
+
+    Each list comes with the number of passages of its index. BM25 of different indexes is compared
+    by the inverse document frequency of a word in one passage only.
     """
-    nonempty = [(hits, passages) for hits, passages in lists if hits]
+    nonempty = []
+    for hits, passages in lists:
+        if hits:
+            nonempty.append((hits, passages))
     if len(nonempty) < 2:
-        return tuple(nonempty[0][0][:depth]) if nonempty else ()
+        if nonempty:
+            return tuple(nonempty[0][0][:depth])
+        return ()
     highest = _rarest(sum(passages for _, passages in nonempty))
     scaled = [
-        hit._replace(score=hit.score * (highest / _rarest(passages))) for hits, passages in nonempty for hit in hits
+        hit._replace(score=hit.score * (highest / _rarest(passages)))
+        for hits, passages in nonempty
+        for hit in hits
     ]
     return tuple(sorted(scaled, key=lambda hit: -hit.score)[:depth])
 

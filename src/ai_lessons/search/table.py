@@ -1,4 +1,7 @@
-"""One table of passages in LanceDB, what it stores of a text and is asked for. Home of lancedb and pyarrow."""
+"""One table of passages in LanceDB, what it stores of a text and is asked for.
+
+Home of lancedb and pyarrow.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ai_lessons.search import defer, unchecked
 
-# lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
+# lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s
+# of 0.9)
 defer("lance_namespace_urllib3_client")
 
 with unchecked():
@@ -44,12 +48,16 @@ if TYPE_CHECKING:
 
     from ai_lessons.search.ranking import EntryRows
 
-FORMAT = 6  # Raised when the columns or what is written into them change: older tables are rebuilt
+# Raised when the columns or what is written into them change: older tables are rebuilt
+FORMAT = 6
 
 FTS_COLUMN = "fts_text"
 
 HIT = ("entry_id", "ordinal", "heading", "text", "section")
-"""Columns of a hit. Beside them the score is asked for: lance prints a warning per query otherwise."""
+"""Columns of a hit.
+
+Beside them the score is asked for: lance prints a warning per query otherwise.
+"""
 
 FTS_INDEX = "fts_text_idx"
 KEEP_VERSIONS = timedelta(minutes=1)
@@ -58,14 +66,22 @@ KEEP_VERSIONS = timedelta(minutes=1)
 Each tidying writes the table anew, 28 MB for 10,000 passages: kept for an hour, 1,000 edits took 2 GB.
 """
 
-TAIL = 64  # Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03 ms
-FRAGMENTS = 12  # Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its time
+# Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03
+# ms
+TAIL = 64
+# Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its
+# time
+FRAGMENTS = 12
 
 VECTOR_INDEX = "vector_idx"
-FLAT = 12_000  # Passages up to which a question is compared with every vector, 8 ms for 10,000; more get an index
-ROWS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
-PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
-PROBED = 150_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
+# Passages up to which a question is compared with every vector, 8 ms for 10,000; more get an index
+FLAT = 12_000
+# Vectors of one part, where all are read: 6 MB
+ROWS_AT_ONCE = 4096
+# Partitions are the root of the number of rows, divided by this
+PARTITIONS_PER_ROOT = 3
+# Rows that a question is compared with, those of the nearest partitions; of fewer all
+PROBED = 150_000
 
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 """What lancedb raises for trouble with a table; it has no errors of its own."""
@@ -85,7 +101,8 @@ IMPATIENT = {
 """For object stores: by default they are tried for minutes before a wrong address is an error."""
 
 
-IN_MEMORY = "memory://"  # An index of this process alone
+# An index of this process alone
+IN_MEMORY = "memory://"
 
 
 def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
@@ -95,13 +112,16 @@ def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
         "read_consistency_interval": timedelta(0),
         "storage_options": IMPATIENT if "://" in uri else None,
         # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
-        "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
+        "session": lancedb.Session(
+            index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
+        ),
     }
 
     database: Any = lancedb.connect(uri, **options)
 
     async def reopen(name: str) -> Any:
-        if uri == IN_MEMORY:  # what another connection makes there is not ours
+        if uri == IN_MEMORY:
+            # what another connection makes there is not ours
             return await database._conn.open_table(name)  # noqa: SLF001  # there is no public way
         return await (await lancedb.connect_async(uri, **options)).open_table(name)
 
@@ -109,14 +129,20 @@ def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
 
 
 class Passages:
-    """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
+    """One table. Every method is one question or one commit.
+
+    Raises what lancedb raises (LANCE_ERRORS).
+    """
 
     def __init__(self, table: Any, number: int, reopen: Callable[[str], Awaitable[Any]]) -> None:
         self._table, self.number = table, number
         self._reopen = reopen
         self._reopened: Any = None
-        self._foreign_shares: tuple[int, Mapping[str, float]] = 0, {}  # at a version
-        self.made_with: dict[str, str] = json.loads((table.schema.metadata or {}).get(b"ai-lessons", b"{}"))
+        # at a version
+        self._foreign_shares: tuple[int, Mapping[str, float]] = 0, {}
+        self.made_with: dict[str, str] = json.loads(
+            (table.schema.metadata or {}).get(b"ai-lessons", b"{}")
+        )
         self.model = self.made_with.get("model", "")
         self.dimensions = int(self.made_with.get("dimensions", 0))
 
@@ -132,14 +158,17 @@ class Passages:
 
     def finish(self) -> None:
         """Make the full-text index: from now on the table is the one in use."""
-        # Positions serve phrase queries only and cost a third more; tokens over the limit are silently not indexed.
+        # Positions serve phrase queries only and cost a third more; tokens over the limit are
+        # silently not indexed.
         self._table.create_index(FTS_COLUMN, config=FTS(with_position=False, max_token_length=100))
         self.tidy(thorough=True)
 
     def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
         """Put these rows in the place of all rows of their entries, in one commit."""
         entries = sorted({row.entry_id for row in rows})
-        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge = (
+            self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        )
         merge.when_not_matched_by_source_delete(one_of("entry_id", entries)).execute(
             as_arrow(rows, vectors, self.made_with), on_bad_vectors="null"
         )
@@ -149,15 +178,23 @@ class Passages:
         self._table.delete(one_of("entry_id", sorted(entries)))
 
     def set_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
-        """Fill in (row id, text key, packed vector), in one commit. Rows whose text changed meanwhile stay."""
+        """Fill in (row id, text key, packed vector), in one commit.
+
+        Rows whose text changed meanwhile stay.
+        """
         ids, keys, packed = zip(*vectors, strict=True)
         column = vector_column(packed, self.dimensions)
         source = pa.table({"id": pa.array(ids), "text_key": pa.array(keys), "vector": column})
-        merge = self._table.merge_insert("id").when_matched_update_all(where="target.text_key = source.text_key")
+        merge = self._table.merge_insert("id").when_matched_update_all(
+            where="target.text_key = source.text_key"
+        )
         merge.execute(source, on_bad_vectors="null")
 
     def fingerprints(self) -> dict[str, str]:
-        """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
+        """The fingerprint that every entry was indexed with.
+
+        Reads two columns of the whole table.
+        """
         rows = self.select("true", "entry_id", "row_hash")
         return dict(zip(rows["entry_id"].to_pylist(), rows["row_hash"].to_pylist(), strict=True))
 
@@ -182,9 +219,14 @@ class Passages:
 
     def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
         """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
-        columns = self.select("vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit).columns
+        columns = self.select(
+            "vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit
+        ).columns
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        return [(row, key, embedded_text(*texts)) for row, key, *texts in rows]
+        results: list[tuple[str, str, str]] = []
+        for row, key, *texts in rows:
+            results.append((row, key, embedded_text(*texts)))
+        return results
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil a condition."""
@@ -195,16 +237,25 @@ class Passages:
         return self.count("vector IS NULL")
 
     def by_text(self, text: str, where: str, depth: int) -> Callable[[], tuple[Match, ...]]:
-        """Passages by BM25, best first: the question is on its way, and what is returned waits for the answer.
+        """Passages by BM25, best first.
+
+        The question is on its way, and what is returned waits for the answer.
 
         `text` is data, never a query language.
         """
         asked = asked_words(text, self._foreign)
-        future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, HIT), LOOP.loop)
+        future = asyncio.run_coroutine_threadsafe(
+            self._by_text(asked, where, depth, HIT), LOOP.loop
+        )
         return lambda: _hits(rows := future.result(), rows.column("_score").to_pylist())
 
-    def rows_by_text(self, text: str, where: str, depth: int) -> Callable[[], list[tuple[int, float]]]:
-        """As `by_text`, but (row, score) in any order, for callers that hold the rows: each that is read costs time."""
+    def rows_by_text(
+        self, text: str, where: str, depth: int
+    ) -> Callable[[], list[tuple[int, float]]]:
+        """As `by_text`, but (row, score) in any order, for callers that hold the rows.
+
+        Each that is read costs time.
+        """
         asked = asked_words(text, self._foreign)
         future = asyncio.run_coroutine_threadsafe(self._by_text(asked, where, depth, ()), LOOP.loop)
 
@@ -220,7 +271,10 @@ class Passages:
         if self._foreign_shares[0] != version:
             spoken = Counter(self.select("spoken <> ''", "spoken").column("spoken").to_pylist())
             rows = max(self.count(), 1)
-            self._foreign_shares = version, {languages: count / rows for languages, count in spoken.items()}
+            self._foreign_shares = (
+                version,
+                {languages: count / rows for languages, count in spoken.items()},
+            )
         return self._foreign_shares[1]
 
     async def _by_text(
@@ -233,36 +287,61 @@ class Passages:
             MatchQuery(words, column=FTS_COLUMN, boost=weight)  # type: ignore[call-arg]  # pydantic's defaults
             for words, weight in asked
         ]
-        match = BooleanQuery([(Occur.SHOULD, word) for word in words]) if len(words) > 1 else words[0]
+        match = (
+            BooleanQuery([(Occur.SHOULD, word) for word in words]) if len(words) > 1 else words[0]
+        )
         query = self._reopened.query().nearest_to_text(match)
         query = (query.where(where) if where else query).select([*columns, "_score"]).limit(depth)
         return await query.with_row_id().to_arrow()
 
     def holding(self, hits: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
-        """The hits of a text search, and then what else fulfils the condition: stop words alone are in no index."""
+        """The hits of a text search, and then what else fulfils the condition.
+
+        Stop words alone are in no index.
+        """
         seen = {(hit.entry_id, hit.ordinal) for hit in hits}
         rows = self._table.search().where(where).select(list(HIT)).limit(depth).to_list()
         matches = (Match(score=0.0, **{name: row[name] for name in HIT}) for row in rows)
         added = [hit for hit in matches if (hit.entry_id, hit.ordinal) not in seen]
         return (*hits, *sorted(added, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
-    def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
-        """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
-        search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+    def by_vector(
+        self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False
+    ) -> tuple[Match, ...]:
+        """Passages by cosine similarity, best first.
+
+        `exact`: whatever index there is, compare with every vector.
+        """
+        search = self._table.search(
+            vector, vector_column_name="vector", query_type="vector"
+        ).distance_type("cosine")
         # the index keeps 8 bits a number: twice as many of its nearest are compared again in full
-        search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(2)
+        if exact:
+            search = search.bypass_vector_index()
+        else:
+            search = search.nprobes(self._probes()).refine_factor(2)
         if where:
             search = search.where(where, prefilter=True)
         rows = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
         return _hits(rows, cosines(self._matrix(rows), vector))
 
     def _probes(self) -> int:
-        """How many partitions a question asks; of few rows all, also where most were removed since."""
-        rows = max(1, self.count())
-        return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
+        """How many partitions a question asks.
 
-    def all_vectors(self, at_most: int) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
-        """Rows, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
+        Of few rows all, also where most were removed since.
+        """
+        rows = max(1, self.count())
+        if rows <= PROBED:
+            return rows
+        return ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
+
+    def all_vectors(
+        self, at_most: int
+    ) -> tuple[list[int], Any, list[tuple[str, int, str, str, int]]] | None:
+        """Rows, vectors as rows of a matrix (float32), and hits of what has a vector.
+
+        None if more than so many.
+        """
         table = self.select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
         if table.num_rows > at_most:
             return None
@@ -270,7 +349,9 @@ class Passages:
         return rows, self._matrix(table), list(zip(*hits, strict=True))
 
     def _matrix(self, rows: pa.Table) -> Any:
-        return rows.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
+        return (
+            rows.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
+        )
 
     def rows(self, where: str) -> list[int]:
         """The rows that fulfil a condition."""
@@ -280,7 +361,11 @@ class Passages:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
         statistics = self._table.stats()
         tail = self.unindexed()
-        if not thorough and tail <= TAIL and statistics["fragment_stats"]["num_fragments"] <= FRAGMENTS:
+        if (
+            not thorough
+            and tail <= TAIL
+            and statistics["fragment_stats"]["num_fragments"] <= FRAGMENTS
+        ):
             return False
         self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
         self._index_vectors()
@@ -289,23 +374,35 @@ class Passages:
     def _index_vectors(self) -> None:
         """Make the index of vectors where there are many, most of them computed, and no index yet."""
         rows = self.count()
-        # Measured on 48,555 real vectors (8 bit a number, every partition asked, the best 2 x depth compared again
-        # in full): the same answers as without an index, 13 times as fast, made in a second. Product quantisation and
-        # graphs took ten times as long to make and lost some.
+        # Measured on 48,555 real vectors (8 bit a number, every partition asked, the best 2 x depth
+        # compared again in full): the same answers as without an index, 13 times as fast, made in a
+        # second. Product quantisation and graphs took ten times as long to make and lost some.
         if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
             return
         partitions = max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
-        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions))
+        self._table.create_index(
+            "vector", config=IvfSq(distance_type="cosine", num_partitions=partitions)
+        )
 
     def vectors_indexed(self) -> int | None:
-        """How many rows the index of vectors covers; None where there is none and all are compared."""
+        """How many rows the index of vectors covers.
+
+        None where there is none and all are compared.
+        """
         statistics = self._table.index_stats(VECTOR_INDEX)
-        return None if statistics is None else int(statistics.num_indexed_rows)
+        if statistics is None:
+            return None
+        return int(statistics.num_indexed_rows)
 
     def unindexed(self) -> int:
-        """Rows that the full-text index does not cover; they are found all the same, by reading them."""
+        """Rows that the full-text index does not cover.
+
+        They are found all the same, by reading them.
+        """
         statistics = self._table.index_stats(FTS_INDEX)
-        return 0 if statistics is None else int(statistics.num_unindexed_rows)
+        if statistics is None:
+            return 0
+        return int(statistics.num_unindexed_rows)
 
     def status(self) -> IndexStatus:
         """Sizes; the bytes are those of the newest version with its indices."""
@@ -321,14 +418,29 @@ class Passages:
         )
 
     def select(self, where: str, *columns: str, limit: int | None = None) -> pa.Table:
-        """These columns of the rows that fulfil a condition; `_rowid` is one of the columns that may be asked for."""
+        """These columns of the rows that fulfil a condition.
+
+        `_rowid` is one of the columns that may be asked for.
+        """
         stored = [name for name in columns if name != "_rowid"] or ["id"]
-        search = self._table.search().where(where).select(stored).with_row_id(with_row_id="_rowid" in columns)
-        return search.limit(max(1, self.count()) if limit is None else limit).to_arrow().select(list(columns))
+        search = (
+            self._table.search()
+            .where(where)
+            .select(stored)
+            .with_row_id(with_row_id="_rowid" in columns)
+        )
+        return (
+            search.limit(max(1, self.count()) if limit is None else limit)
+            .to_arrow()
+            .select(list(columns))
+        )
 
 
 def cosines(rows: Any, vector: Sequence[float]) -> list[float]:
-    """The similarity of each row of a matrix to a vector; independent of how the rows were found, to the last digit."""
+    """The similarity of each row of a matrix to a vector.
+
+    Independent of how the rows were found, to the last digit.
+    """
     exact = rows.astype("float64")
     lengths = ((exact * exact).sum(axis=1) * sum(x * x for x in vector)) ** 0.5
     return cast("list[float]", (exact.dot(vector) / lengths.clip(1e-30)).round(9).tolist())
@@ -345,13 +457,31 @@ def hit_order(hit: Match) -> tuple[float, str, int]:
 
 
 def made_with(model: str, dimensions: int) -> dict[str, str]:
-    """What a table must have been made with to be used. An FTS index of an older lancedb may make it panic."""
-    return {"format": str(FORMAT), "model": model, "dimensions": str(dimensions), "lancedb": version("lancedb")}
+    """What a table must have been made with to be used.
+
+    An FTS index of an older lancedb may make it panic.
+    """
+    return {
+        "format": str(FORMAT),
+        "model": model,
+        "dimensions": str(dimensions),
+        "lancedb": version("lancedb"),
+    }
 
 
 def schema(made: Mapping[str, str]) -> pa.Schema:
     """Columns of the table. A passage without a vector yet has null there."""
-    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "spoken", "row_hash", "text_key")
+    texts = (
+        "project",
+        "status",
+        "title",
+        "heading",
+        "text",
+        FTS_COLUMN,
+        "spoken",
+        "row_hash",
+        "text_key",
+    )
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -369,32 +499,47 @@ def schema(made: Mapping[str, str]) -> pa.Schema:
 
 
 def vector_column(vectors: Sequence[bytes | None], dimensions: int) -> pa.Array:
-    """Packed vectors (little-endian float16) as a column of float32; anything of another length becomes null."""
-    good = [vector if vector is not None and len(vector) == 2 * dimensions else None for vector in vectors]
+    """Packed vectors (little-endian float16) as a column of float32.
+
+    Anything of another length becomes null.
+    """
+    good = [
+        vector if vector is not None and len(vector) == 2 * dimensions else None
+        for vector in vectors
+    ]
     data = b"".join(vector or bytes(2 * dimensions) for vector in good)
     values = pa.Array.from_buffers(pa.float16(), len(good) * dimensions, [None, pa.py_buffer(data)])
     mask = pa.array([vector is None for vector in good], type=pa.bool_())
     return pa.FixedSizeListArray.from_arrays(values.cast(pa.float32()), dimensions, mask=mask)
 
 
-def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[str, str]) -> pa.Table:
+def as_arrow(
+    rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[str, str]
+) -> pa.Table:
     """Rows as a table made as asked; vectors (packed) by text key."""
     kinds, dimensions = schema(made), int(made["dimensions"])
-    columns = [
-        vector_column([vectors.get(row.text_key) for row in rows], dimensions)
-        if column.name == "vector"
-        else pa.array([getattr(row, column.name) for row in rows], type=column.type)
-        for column in kinds
-    ]
+    columns = []
+    for column in kinds:
+        if column.name == "vector":
+            columns.append(vector_column([vectors.get(row.text_key) for row in rows], dimensions))
+        else:
+            columns.append(pa.array([getattr(row, column.name) for row in rows], type=column.type))
     return pa.Table.from_arrays(columns, schema=kinds)
 
 
-LONG_WORD, SHORT_PART = 9, 4  # Letters of a word that may be joined of others, and of each of these
+# Letters of a word that may be joined of others, and of each of these
+LONG_WORD, SHORT_PART = 9, 4
 AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
-"""bench.languages: of the weight of a stem, what a word as it was typed, a part, and a kernel tell."""
+"""bench.languages.
+
+Of the weight of a stem, what a word as it was typed, a part, and a kernel tell.
+"""
 
 _STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"
-"""Marks of a stem, of a part of a long word, and of the kernel of a stem: no word of a text ends so."""
+"""Marks of a stem, of a part of a long word, and of the kernel of a stem.
+
+No word of a text ends so.
+"""
 
 
 @cache
@@ -404,7 +549,9 @@ def _letters() -> re.Pattern[str]:
 
 
 def stored_words(text: str, spoken: Sequence[str]) -> str:
-    """A text as the full-text index holds it: `with_parts`, and the stems of words that are not English.
+    """A text as the full-text index holds it.
+
+    `with_parts`, and the stems of words that are not English.
 
     The index stems English itself. `spoken` are the other languages of a text in Latin letters.
     """
@@ -414,48 +561,78 @@ def stored_words(text: str, spoken: Sequence[str]) -> str:
     forms: dict[str, None] = {}
     for match in _letters().finditer(composed(text).lower()):
         for language in _tongues(match[0], spoken):
-            forms[stem(match[0], language) + _STEM] = forms[kernel(match[0], language) + _KERNEL] = None
+            forms[stem(match[0], language) + _STEM] = forms[
+                kernel(match[0], language) + _KERNEL
+            ] = None
             for start, end in _cuts(match[0]) if language in JOINING else ():
                 forms[start + _PART] = forms[stem(end, language) + _PART] = None
     return f"{plain}\n{fold(' '.join(forms))}"
 
 
-def asked_words(question: str, foreign: Callable[[], Mapping[str, float]]) -> list[tuple[str, float]]:
-    """What to ask the full-text index, each with its weight: words as typed, stems, their kernels, and parts of words.
+def asked_words(
+    question: str, foreign: Callable[[], Mapping[str, float]]
+) -> list[tuple[str, float]]:
+    """What to ask the full-text index, each with its weight.
 
-    Stems of words in Latin letters tell as much as it is likely that the question is not in English: where its frequent
-    words do not tell, by the share of texts that are `foreign`. In a store of English a stem of another language is
-    rare, and would count for much.
+    Words as typed, stems, their kernels, and parts of words.
+
+    Stems of words in Latin letters tell as much as it is likely that the question is not in
+    English: where its frequent words do not tell, by the share of texts that are `foreign`. In a
+    store of English a stem of another language is rare, and would count for much.
     """
     words = dict.fromkeys(_letters().findall(composed(question).lower()))
     spoken = languages(question)
-    stored = foreign() if (not spoken or "other" in spoken) and LOST.isdisjoint(question.lower().split()) else {}
-    likely = 1.0 if spoken else sum(stored.values())
+    if (not spoken or "other" in spoken) and LOST.isdisjoint(question.lower().split()):
+        stored = foreign()
+    else:
+        stored = {}
+    if spoken:
+        likely = 1.0
+    else:
+        likely = sum(stored.values())
     tongues = sorted({*spoken, *(language for names in stored for language in names.split())})
     script_stems, script_kernels, stems, kernels, parts = (dict[str, None]() for _ in range(5))
     typed = list[str]()
     for word in words:
         if script_language(word):
             for language in _tongues(word, ()):
-                script_stems[stem(word, language) + _STEM] = script_kernels[kernel(word, language) + _KERNEL] = None
+                script_stems[stem(word, language) + _STEM] = script_kernels[
+                    kernel(word, language) + _KERNEL
+                ] = None
             typed.append(word)
             continue
         for language in _tongues(word, tongues) if likely else ():
             stems[stem(word, language) + _STEM] = kernels[kernel(word, language) + _KERNEL] = None
             if language in JOINING:
                 parts[stem(word, language) + _PART] = None
-                parts.update((stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut)
-    plain = _letters().sub(lambda word: " " if script_language(word[0].lower()) else word[0], with_parts(question))
-    asked = [(plain, 1 - (1 - AS_TYPED) * likely), (" ".join(script_stems), 1.0), (" ".join(stems), likely)]
-    asked += [(" ".join(script_kernels), KERNEL_WEIGHT), (" ".join(kernels), KERNEL_WEIGHT * likely)]
+                parts.update(
+                    (stem(part, language) + _STEM, None) for cut in _cuts(word) for part in cut
+                )
+    plain = _letters().sub(
+        lambda word: " " if script_language(word[0].lower()) else word[0], with_parts(question)
+    )
+    asked = [
+        (plain, 1 - (1 - AS_TYPED) * likely),
+        (" ".join(script_stems), 1.0),
+        (" ".join(stems), likely),
+    ]
+    asked += [
+        (" ".join(script_kernels), KERNEL_WEIGHT),
+        (" ".join(kernels), KERNEL_WEIGHT * likely),
+    ]
     asked += [(" ".join(parts), PART_WEIGHT * likely), (" ".join(typed), PART_WEIGHT)]
     return [(fold(text), weight) for text, weight in asked if text.strip()] or [(question, 1.0)]
 
 
 def _tongues(word: str, spoken: Sequence[str]) -> list[str]:
     """The languages whose stems stand for a word; none for a word that is left as it is."""
-    script = "" if word in LOST else script_language(word)
-    return [script] if script else [language for language in spoken if not is_frequent(word, language)]
+    if word in LOST:
+        script = ""
+    else:
+        script = script_language(word)
+    if script:
+        return [script]
+    return [language for language in spoken if not is_frequent(word, language)]
 
 
 def _cuts(word: str) -> list[tuple[str, str]]:
@@ -466,13 +643,21 @@ def _cuts(word: str) -> list[tuple[str, str]]:
 
 def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     """The rows of an entry, at least one: an entry without text is found by its title."""
-    passages = {passage.ordinal: (passage.heading, passage.text, passage.section) for passage in entry.passages}
+    passages = {}
+    for passage in entry.passages:
+        passages[passage.ordinal] = (passage.heading, passage.text, passage.section)
     spoken = languages("\n".join((entry.title, *(text for _, text, _ in passages.values()))))
-    for place, (ordinal, (heading, text, section)) in enumerate(sorted(passages.items()) or [(0, ("", "", 0))]):
+    for place, (ordinal, (heading, text, section)) in enumerate(
+        sorted(passages.items()) or [(0, ("", "", 0))]
+    ):
         whole = embedded_text(entry.title, heading, text)
         # Blanks in a line from which on its language counts beside another one around it
         sentences = (line for line in text.split("\n") if line.count(" ") >= 7)
-        tongues = languages(text) or sorted({name for line in sentences for name in languages(line)}) or spoken
+        tongues = (
+            languages(text)
+            or sorted({name for line in sentences for name in languages(line)})
+            or spoken
+        )
         yield Row(
             id=f"{entry.id}:{place}",
             entry_id=entry.id,

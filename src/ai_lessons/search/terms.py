@@ -1,4 +1,7 @@
-"""Which entries a prompt, an edit or a command is about, by words alone (BM25): quick enough for every hook. Pure."""
+"""Which entries a prompt, an edit or a command is about, by words alone (BM25).
+
+Quick enough for every hook. Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,22 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Entry
 
 BAR, EDIT_BAR = 11.0, 26.0
-"""bench.moment: least score of an entry that a prompt or command may be about, that an edit may be about, which has
+"""bench.moment.
+
+Least score of an entry that a prompt or command may be about, that an edit may be about, which has
 more words. Fitted on 568 labelled moments of 120 sessions."""
 
-PROMPT_WORDS = 5.0  # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
-NEARLY = 0.85  # bench.decisions: share of the best score that a second entry needs at a prompt
+# bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
+PROMPT_WORDS = 5.0
+# bench.decisions: share of the best score that a second entry needs at a prompt
+NEARLY = 0.85
 
-_K, _B, _LENGTH = 1.2, 0.5, 62  # Of BM25: how soon repetition tells no more, how much length matters, the usual length
-_FEWEST = 20  # Entries that are counted at least: among three no word would be rare
-READ = 2_000  # Characters of a text that are looked at
+# Of BM25: how soon repetition tells no more, how much length matters, the usual length
+_K, _B, _LENGTH = 1.2, 0.5, 62
+# Entries that are counted at least: among three no word would be rare
+_FEWEST = 20
+# Characters of a text that are looked at
+READ = 2_000
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
     "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
@@ -40,14 +50,19 @@ _TELL_NOTHING = frozenset({
 
 
 def terms(text: str) -> list[str]:
-    """The words of a text to compare: stems, without those that tell nothing; a name in code also by its parts.
+    """The words of a text to compare: stems, without those that tell nothing.
+
+    A name in code also by its parts.
 
     >>> terms("Set the user_name in loadUserName")
     ['user', 'name', 'load', 'user', 'name', 'user_name', 'loadusername']
     """
     whole = words_of(text)
     parts = words_of(_PARTS.sub(" ", text))
-    stems = [stem(word) for word in parts if len(word) > 1 and not _tells_nothing(word)]
+    stems = []
+    for word in parts:
+        if len(word) > 1 and not _tells_nothing(word):
+            stems.append(stem(word))
     return stems + [word for word in whole if word not in set(parts)]
 
 
@@ -59,7 +74,8 @@ other words had .75 to .91, others on their subject .72 at most (test_a_lesson_i
 def likeness(text: str, other: str) -> float:
     """How alike two texts are by the words that tell something, 0 to 1 (Dice).
 
-    Texts that name different numbers, or different letters, are about different things: `step 1` and `step 2`.
+    Texts that name different numbers, or different letters, are about different things: `step 1`
+    and `step 2`.
     """
     (left, left_named), (right, right_named) = _telling(text), _telling(other)
     if left_named - right_named and right_named - left_named:
@@ -77,7 +93,8 @@ def _telling(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a text that tell something, and its numbers and letters that stand alone."""
     alone = expression(r"\b(?:\d[\w.]*\w|\w)\b").findall(text.casefold())
     telling = frozenset(terms(text))
-    if len(telling) < 5:  # each word of a short text counts: `Of Ann` and `Of Ann, too` are two titles
+    if len(telling) < 5:
+        # each word of a short text counts: `Of Ann` and `Of Ann, too` are two titles
         telling = frozenset(word.casefold() for word in words_of(text))
     return telling, frozenset(alone) - {"a", "i", "s", "t"}
 
@@ -87,14 +104,18 @@ def terms_of(entry: Entry) -> Counter[str]:
     named = [*entry.tags, *_texts(entry.fields.get("applies_to")), *_texts(entry.fields.get(ABOUT))]
     texts = (str(entry.pattern or ""), entry.rationale, entry.body[:READ])
     counts = Counter(terms("\n".join([*named, *texts])))
-    counts.update(terms(entry.title) * 2)  # a title says what the entry is about
+    # a title says what the entry is about
+    counts.update(terms(entry.title) * 2)
     return counts
 
 
 def _texts(value: object) -> Iterable[str]:
     """The texts in a list of frontmatter, and in the tables of one."""
     for item in value if isinstance(value, list) else ():
-        texts = [item.get("code"), item.get("package"), item.get("command")] if isinstance(item, dict) else [item]
+        if isinstance(item, dict):
+            texts = [item.get("code"), item.get("package"), item.get("command")]
+        else:
+            texts = [item]
         yield from (text for text in texts if isinstance(text, str))
 
 
@@ -109,7 +130,10 @@ def asked_for(text: str) -> list[str]:
 
 
 class Posting(NamedTuple):
-    """That an entry holds a word: how often, a word of its title more than once, and how many words it has in all."""
+    """That an entry holds a word.
+
+    How often, a word of its title more than once, and how many words it has in all.
+    """
 
     term: str
     entry: str

@@ -1,9 +1,11 @@
-"""What reaches an agent unasked, in one pipeline: offers, what was told before, the filter, the budget, the words.
+"""What reaches an agent unasked, in one pipeline.
 
-Begin with `pipeline`, which follows one event of a host from end to end. `offers` finds what may be told at a moment,
-and why, `filtering` has groove's thresholds and sampling, `words` the texts and how many of them fit. `context` answers
-the command of that name with the same parts. `keeping` holds rules with a check against what a session does. No other
-package decides what is told.
+Offers, what was told before, the filter, the budget, the words.
+
+Begin with `pipeline`, which follows one event of a host from end to end. `offers` finds what may be
+told at a moment, and why, `filtering` has groove's thresholds and sampling, `words` the texts and
+how many of them fit. `context` answers the command of that name with the same parts. `keeping`
+holds rules with a check against what a session does. No other package decides what is told.
 """
 
 from __future__ import annotations
@@ -20,5 +22,6 @@ if TYPE_CHECKING:
         pipeline as pipeline, start as start, words as words,
     )  # fmt: skip
 
-if not TYPE_CHECKING:  # else every name would pass for a module
+if not TYPE_CHECKING:
+    # else every name would pass for a module
     __getattr__ = submodules(__name__)

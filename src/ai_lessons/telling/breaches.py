@@ -1,4 +1,7 @@
-"""What breaks a rule with a check: a command before it runs, and what a session did when it ends. Pure."""
+"""What breaks a rule with a check: a command before it runs, and what a session did when it ends.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Breach(NamedTuple):
-    """A rule that is broken: what does it (`why`), what to do, and what its check says that the host shall do."""
+    """A rule that is broken.
+
+    What does it (`why`), what to do, and what its check says that the host shall do.
+    """
 
     rule: EntrySummary
     why: str
@@ -35,11 +41,16 @@ class Breach(NamedTuple):
 
 
 def looks_at_commands(rule: EntrySummary) -> bool:
-    """Whether a rule has a check of commands: then it is told where that fires, and at no other command."""
+    """Whether a rule has a check of commands.
+
+    Then it is told where that fires, and at no other command.
+    """
     return any(isinstance(check, CommandCheck) for check in stored(rule.check))
 
 
-def at_a_command(rule: EntrySummary, line: str, remarks: Sequence[str]) -> tuple[Breach | None, list[str]]:
+def at_a_command(
+    rule: EntrySummary, line: str, remarks: Sequence[str]
+) -> tuple[Breach | None, list[str]]:
     """How a command line breaks a rule, if it does, and what is to be noted of the rule."""
     names, breach = list[str](), None
     for check in stored(rule.check):
@@ -50,13 +61,15 @@ def at_a_command(rule: EntrySummary, line: str, remarks: Sequence[str]) -> tuple
             if not check.breaks(line):
                 continue
             allowed = check.was_asked_for(remarks)
-        except InvalidPattern:  # `validate` and `doctor` name it
+        except InvalidPattern:
+            # `validate` and `doctor` name it
             continue
         if allowed:
             names.append(f"{ALLOWED} {rule.id}")
             continue
         names.append(f"{BROKEN} {rule.id}")
-        names += [f"{STOPPED} {rule.id}"] if check.enforce else []
+        if check.enforce:
+            names += [f"{STOPPED} {rule.id}"]
         if breach is None or (check.enforce == DENY and breach.enforce != DENY):
             breach = Breach(rule, "this command breaks", check.instead, check.enforce)
     return breach, names
@@ -64,7 +77,11 @@ def at_a_command(rule: EntrySummary, line: str, remarks: Sequence[str]) -> tuple
 
 def done_checks(rule: EntrySummary) -> list[DoneCheck]:
     """The checks of a rule that are about what was done."""
-    return [check for check in stored(rule.check) if isinstance(check, DoneCheck)]
+    checks: list[DoneCheck] = []
+    for check in stored(rule.check):
+        if isinstance(check, DoneCheck):
+            checks.append(check)
+    return checks
 
 
 def at_the_end(

@@ -23,25 +23,34 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, Reading
 
-LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
+# Newest lessons of a project or tag among which the surest are chosen
+LOOKED_AT = 500
 NOT_KEPT = (
     "No lesson keeps a failure like this one. Once you have solved it, add one, with the command and its output in a "
     "fenced block (`$ command`, then the output). If it stays unsolved, begin its title with [UNSOLVED]."
 )
-_BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
+# What the reasons weigh, beside the tags
+_BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5
 
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
-def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
-    """Rules in force and lessons for what one is about to do; what came is recorded. Only words load an index.
+def context(
+    opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None
+) -> Context:
+    """Rules in force and lessons for what one is about to do; what came is recorded.
 
-    An entry comes because `applies_to` names one of the files (the only reason where only files are asked for), by its
-    project or a context tag, or as a global rule; of lessons those that `filtering.choose` lets pass.
-    `ask` does the job `context`, elsewhere perhaps.
+    Only words load an index.
+
+    An entry comes because `applies_to` names one of the files (the only reason where only files are
+    asked for), by its project or a context tag, or as a global rule; of lessons those that
+    `filtering.choose` lets pass. `ask` does the job `context`, elsewhere perhaps.
     """
-    result = ask("context", query) if ask else find_context(opened, query)
+    if ask:
+        result = ask("context", query)
+    else:
+        result = find_context(opened, query)
     return result._replace(notes=(*result.notes, *opened.record(injection_events(result))))
 
 
@@ -52,31 +61,49 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     if query.error.strip():
         result = helping(repo, query.error, query.budget)
         entries = [*result.entries]
-        for n, summary in enumerate(entries):  # each with its pattern and its text
+        for n, summary in enumerate(entries):
+            # each with its pattern and its text
             parts = summary.pattern, " ".join(result.texts.get(summary.id, "").split())
-            entries[n] = summary._replace(snippet=" | ".join(filter(None, parts)) or summary.snippet)
+            entries[n] = summary._replace(
+                snippet=" | ".join(filter(None, parts)) or summary.snippet
+            )
         return result._replace(entries=tuple(entries))
     injecting = EntryFilter(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
-    # `tell` leaves out what is superseded, contradicted or gone, so it gets far more than it may choose
+    # `tell` leaves out what is superseded, contradicted or gone, so it gets far more than it may
+    # choose
     near = asked.lessons()[: 60 + 3 * injecting.budget]
-    similar = app.search.similarities(repo, query.query) if near and query.query.strip() else {}
-    fits = [Candidate(summary, level=summary.score or 0.0, similarity=similar.get(summary.id)) for summary in near]
+    if near and query.query.strip():
+        similar = app.search.similarities(repo, query.query)
+    else:
+        similar = {}
+    fits = [
+        Candidate(summary, level=summary.score or 0.0, similarity=similar.get(summary.id))
+        for summary in near
+    ]
     result = injecting.tell(None, fits, None, query.project, rules=len(rules))
     chosen = judged(repo, rules[: injecting.budget - len(result.entries)])
     notes = [*result.notes]
     if len(rules) > len(chosen):
-        notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
+        notes.append(
+            f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}"
+        )
+    if query.approvals:
+        approvals = app.entries.approvals_of(repo, chosen)
+    else:
+        approvals = {}
     return result._replace(
         entries=(*chosen, *result.entries),
         notes=(*notes, *(injecting.question() if result.entries else ())),
-        approvals=app.entries.approvals_of(repo, chosen) if query.approvals else {},
+        approvals=approvals,
     )
 
 
 def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> Context | Answer:
-    """What helps with the failure that a query shows; else, or where it shows none, what a search finds.
+    """What helps with the failure that a query shows.
+
+    Else, or where it shows none, what a search finds.
 
     Then a failure is searched for by its command and the line that tells most, with few results.
     `ask` does the jobs `context` and `search`, elsewhere perhaps.
@@ -94,7 +121,9 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         words = f"{command[:200]} {transcripts.headline(output)}".strip()
         query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
-    return answer._replace(prompt=NOT_KEPT) if alone and answer.prompt else answer
+    if alone and answer.prompt:
+        return answer._replace(prompt=NOT_KEPT)
+    return answer
 
 
 class _Asked:
@@ -102,9 +131,14 @@ class _Asked:
 
     def __init__(self, repo: Reading, query: ContextQuery, budget: int) -> None:
         self._repo, self._query, self._budget = repo, query, budget
-        self._paths = [name for path in query.paths for name in names_in_project(path, repo.options.cwd)]
+        self._paths = [
+            name for path in query.paths for name in names_in_project(path, repo.options.cwd)
+        ]
         # the settings are worth loading YAML only where there are tags that may have other names
-        self._aliases = repo.reading_config.tag_aliases if query.context_tags else {}
+        if query.context_tags:
+            self._aliases = repo.reading_config.tag_aliases
+        else:
+            self._aliases = {}
         self._weights = context_weights(query.context_tags, self._aliases)
         asks = bool(query.context_tags or query.query.strip())
         self._project = query.project or (None if asks or query.paths else GLOBAL_PROJECT)
@@ -120,13 +154,24 @@ class _Asked:
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
         catalog, kinds = self._repo.catalog, LESSONS
-        candidates = {summary.id: summary for summary in catalog.about_files(kinds)} if self._paths else {}
+        if self._paths:
+            candidates = {summary.id: summary for summary in catalog.about_files(kinds)}
+        else:
+            candidates = {}
         if self._query.query.strip():
-            named = self._nearest(summary for summary in candidates.values() if self._names_a_path(summary))
+            named = self._nearest(
+                summary for summary in candidates.values() if self._names_a_path(summary)
+            )
             return self._with_searched(named, kinds, Kind.LESSON)
         everywhere = Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
-        filters = [Filter(kinds=kinds, project=self._project, limit=LOOKED_AT), everywhere] if self._project else []
-        tags = {tag for tag, weight in self._weights.items() if weight > 0}
+        if self._project:
+            filters = [Filter(kinds=kinds, project=self._project, limit=LOOKED_AT), everywhere]
+        else:
+            filters = []
+        tags = set()
+        for tag, weight in self._weights.items():
+            if weight > 0:
+                tags.add(tag)
         tags |= {alias for alias, tag in self._aliases.items() if tag in tags}
         filters += [Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT) for tag in sorted(tags)]
         for query in filters:
@@ -134,9 +179,15 @@ class _Asked:
         return self._nearest(candidates.values())
 
     def _nearest(self, summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
-        scored = [summary._replace(score=score) for summary in summaries if (score := self._score(summary)) > 0]
+        scored = [
+            summary._replace(score=score)
+            for summary in summaries
+            if (score := self._score(summary)) > 0
+        ]
         scored.sort(key=lambda summary: (summary.created, summary.id), reverse=True)
-        scored.sort(key=lambda summary: (-(summary.score or 0), -_SURE.get(summary.confidence or "", 2)))
+        scored.sort(
+            key=lambda summary: (-(summary.score or 0), -_SURE.get(summary.confidence or "", 2))
+        )
         return scored
 
     def _score(self, summary: EntrySummary) -> float:
@@ -145,8 +196,15 @@ class _Asked:
             return 0.0
         rule = summary.kind is Kind.RULE
         # a rule of another project is not about this one's file of the same name
-        here = not rule or self._project in {None, summary.project} or summary.project == GLOBAL_PROJECT
-        score = _BY_PATH if here and self._names_a_path(summary) else 0.0
+        here = (
+            not rule
+            or self._project in {None, summary.project}
+            or summary.project == GLOBAL_PROJECT
+        )
+        if here and self._names_a_path(summary):
+            score = _BY_PATH
+        else:
+            score = 0.0
         if self._only_paths:
             return score
         score += context_boost(self._weights, frozenset(summary.tags), self._aliases) - 1
@@ -160,10 +218,14 @@ class _Asked:
         return not self._paths or not globs(summary.applies_to) or self._names_a_path(summary)
 
     def _names_a_path(self, summary: EntrySummary) -> bool:
-        about = (names_code(anchor, self._paths, ()) is not None for anchor in anchors_of(summary.about))
+        about = (
+            names_code(anchor, self._paths, ()) is not None for anchor in anchors_of(summary.about)
+        )
         return any_match(globs(summary.applies_to), self._paths) or any(about)
 
-    def _with_searched(self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind) -> list[EntrySummary]:
+    def _with_searched(
+        self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind
+    ) -> list[EntrySummary]:
         """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
         query = self._query
         if not query.query.strip():
@@ -172,4 +234,6 @@ class _Asked:
         result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
         ids = {summary.id for summary in summaries}
         hits = () if result.weak else (hit.entry for hit in result.hits)
-        return summaries + [x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)]
+        return summaries + [
+            x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)
+        ]

@@ -1,7 +1,10 @@
-"""Whether rules are kept while an agent works: checks of commands before they run, and of what was done at the end.
+"""Whether rules are kept while an agent works.
 
-`session_acts` remembers what the agent did; here the rules in force are held against it, and the host is told what to
-do. A rule holds the end of a session once; then the person is told, and nothing more happens.
+Checks of commands before they run, and of what was done at the end.
+
+`session_acts` remembers what the agent did; here the rules in force are held against it, and the
+host is told what to do. A rule holds the end of a session once; then the person is told, and
+nothing more happens.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ if TYPE_CHECKING:
 
 
 class Kept(NamedTuple):
-    """What checks say at an event. `breaches`: for the agent, where the host shall ask or deny as `decision` says.
+    """What checks say at an event.
 
-    `holds`: why the agent must not end yet. `for_person`: what the person is told of. `waiting`: sentences about a
-    command that ran, on hosts that take no text before one.
+    `breaches`: for the agent, where the host shall ask or deny as `decision` says.
+
+    `holds`: why the agent must not end yet. `for_person`: what the person is told of. `waiting`:
+    sentences about a command that ran, on hosts that take no text before one.
     """
 
     breaches: tuple[Breach, ...] = ()
@@ -42,7 +47,10 @@ class Kept(NamedTuple):
     @property
     def ids(self) -> set[str]:
         """The rules that the agent is told of."""
-        return {breach.rule.id for breach in self.breaches}
+        results: set[str] = set()
+        for breach in self.breaches:
+            results.add(breach.rule.id)
+        return results
 
 
 NOTHING = Kept()
@@ -58,7 +66,8 @@ def checks_here(opened: Library, cwd: Path) -> tuple[EntrySummary, ...]:
 def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
     """What checks say at an event of a session; what happened is remembered.
 
-    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be
+    written.
     """
     state = asking.options.state_dir
     if not asking.root.is_dir():
@@ -72,7 +81,9 @@ def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
         case Moment.BEFORE_TOOL:
             if event.edits:
                 _before_an_edit(asking, event)
-            return _before_a_command(asking, event) if event.command else NOTHING
+            if event.command:
+                return _before_a_command(asking, event)
+            return NOTHING
         case Moment.TOOL_DONE | Moment.TOOL_FAILED if event.command:
             return _after_a_command(asking, event)
         case Moment.STOP if not event.unfinished:
@@ -82,13 +93,17 @@ def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
 
 def note_broken_by_edit(asking: DaemonClient, event: AgentEvent, breaks: Mapping[str, str]) -> None:
     """An edit breaks these rules, by id, and the host is to do so about each."""
-    names = [f"{BROKEN} {rule}" for rule in breaks]
+    names = []
+    for rule in breaks:
+        names.append(f"{BROKEN} {rule}")
     names += [f"{STOPPED} {rule}" for rule, enforce in breaks.items() if enforce]
     _note(asking, event, names)
 
 
 def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
-    paths = list(dict.fromkeys(path for edit in event.edits for path in (edit.was, edit.path) if path))
+    paths = list(
+        dict.fromkeys(path for edit in event.edits for path in (edit.was, edit.path) if path)
+    )
     with session_acts.opened(asking.options.state_dir, event.session) as acts:
         for path in paths:
             acts.will_edit(Path(path))
@@ -109,7 +124,8 @@ def _before_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
     breaches, names = list[Breach](), list[str]()
     for rule in asking("checks_here", event.cwd):
         breach, seen = at_a_command(rule, event.command, remarks)
-        breaches += [breach] if breach else []
+        if breach:
+            breaches += [breach]
         names += seen
     _note(asking, event, names)
     decision = strongest(breach.enforce for breach in breaches)
@@ -125,7 +141,9 @@ def _after_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
     state = asking.options.state_dir
     with session_acts.opened(state, event.session) as acts:
         # an output that reads like a failure leaves open how each command of a line ended
-        acts.has_run(event.command, worked=event.moment is Moment.TOOL_DONE, unsure=bool(event.text))
+        acts.has_run(
+            event.command, worked=event.moment is Moment.TOOL_DONE, unsure=bool(event.text)
+        )
         waiting, acts.waiting = acts.waiting, []
     return Kept(waiting=tuple(dict.fromkeys(waiting)))
 
@@ -136,30 +154,45 @@ def _at_the_end(asking: DaemonClient, event: AgentEvent) -> Kept:
     if not names:
         return NOTHING
     with session_acts.opened(state, event.session) as acts:
-        holds = [breach for breach in breaches if breach.enforce and breach.rule.id not in acts.held]
-        later = [breach for breach in breaches if breach not in holds and breach.rule.id not in acts.told]
+        holds = []
+        for breach in breaches:
+            if breach.enforce and breach.rule.id not in acts.held:
+                holds.append(breach)
+        later = []
+        for breach in breaches:
+            if breach not in holds and breach.rule.id not in acts.told:
+                later.append(breach)
         acts.held += [breach.rule.id for breach in holds]
         acts.told += [breach.rule.id for breach in later]
     _note(asking, event, [*names, *(f"{STOPPED} {breach.rule.id}" for breach in holds)])
     return Kept(holds=tuple(holds), for_person=tuple(later))
 
 
-def _seen_at_the_end(asking: DaemonClient, event: AgentEvent, acts: Acts) -> tuple[list[Breach], list[str]]:
+def _seen_at_the_end(
+    asking: DaemonClient, event: AgentEvent, acts: Acts
+) -> tuple[list[Breach], list[str]]:
     """How what a session did breaks rules, and what is to be noted of them."""
     breaches, names = list[Breach](), list[str]()
     if not acts.files and not acts.spans:
         return breaches, names
     rules = [rule for rule in asking("checks_here", event.cwd) if done_checks(rule)]
-    edits = session_acts.edits_of(acts, event.cwd) if rules else {}
+    if rules:
+        edits = session_acts.edits_of(acts, event.cwd)
+    else:
+        edits = {}
     for rule in rules if edits else ():
         breach, seen = at_the_end(rule, edits, acts.succeeded)
-        breaches += [breach] if breach else []
+        if breach:
+            breaches += [breach]
         names += seen
     return breaches, names
 
 
 def explained(asking: DaemonClient, event: AgentEvent) -> list[str]:
-    """What checks of commands and of what was done say at an event, a line for each rule; nothing is remembered."""
+    """What checks of commands and of what was done say at an event, a line for each rule.
+
+    Nothing is remembered.
+    """
     if not asking.root.is_dir():
         return []
     acts = session_acts.read(asking.options.state_dir, event.session)
@@ -167,20 +200,24 @@ def explained(asking: DaemonClient, event: AgentEvent) -> list[str]:
     if event.moment is Moment.BEFORE_TOOL and event.command:
         for rule in asking("checks_here", event.cwd):
             breach, seen = at_a_command(rule, event.command, [*acts.said])
-            rows += [_explained_at_a_command(rule, breach, seen)] if seen else []
+            if seen:
+                rows += [_explained_at_a_command(rule, breach, seen)]
     elif event.moment is Moment.STOP and not event.unfinished:
         breaches, names = _seen_at_the_end(asking, event, acts)
         rows = [_explained_at_the_end(breach, acts) for breach in breaches]
         broken = {breach.rule.id for breach in breaches}
         in_scope = {name.split(" ")[1] for name in names} - broken
         for rule in asking("checks_here", event.cwd) if in_scope else ():
-            rows += [f"not told: {rule.handle}: its check finds nothing missing"] if rule.id in in_scope else []
+            if rule.id in in_scope:
+                rows += [f"not told: {rule.handle}: its check finds nothing missing"]
     return rows
 
 
 def _explained_at_a_command(rule: EntrySummary, breach: Breach | None, seen: Sequence[str]) -> str:
     if breach:
-        return f"told: {rule.handle} {rule.title}: this command breaks it ({breach.enforce or TELL})"
+        return (
+            f"told: {rule.handle} {rule.title}: this command breaks it ({breach.enforce or TELL})"
+        )
     if f"{ALLOWED} {rule.id}" in seen:
         return f"not told: {rule.handle}: a person asked for this command"
     return f"not told: {rule.handle}: its check does not fire on this command"
@@ -196,7 +233,10 @@ def _explained_at_the_end(breach: Breach, acts: Acts) -> str:
 
 
 def _note(asking: DaemonClient, event: AgentEvent, names: Sequence[str]) -> None:
-    """Write down what checks saw, each once a session and rule; `names` are a word and the id of a rule."""
+    """Write down what checks saw, each once a session and rule.
+
+    `names` are a word and the id of a rule.
+    """
     if not names or event.trial is not None:
         return
     with session_acts.opened(asking.options.state_dir, event.session) as acts:

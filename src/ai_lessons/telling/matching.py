@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Reading
     from ai_lessons.model.tool_calls import Edit
 
-SYMBOL = EXACT + 1  # How closely an entry names the symbol that is edited
+# How closely an entry names the symbol that is edited
+SYMBOL = EXACT + 1
 _ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
@@ -35,8 +36,16 @@ def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
         names = (*files.names_of(place), place.name)
-        here |= {summary.project for summary in likely if any(files.same_name(summary.project, name) for name in names)}
-    return [summary for summary in likely if summary.project in here]
+        here |= {
+            summary.project
+            for summary in likely
+            if any(files.same_name(summary.project, name) for name in names)
+        }
+    results: list[EntrySummary] = []
+    for summary in likely:
+        if summary.project in here:
+            results.append(summary)
+    return results
 
 
 def about_command(
@@ -44,30 +53,71 @@ def about_command(
 ) -> list[EntrySummary]:
     """Those of `commands_here` that name one of these commands."""
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
-    cwd = folders[0] if folders else None
-    below = {name for _, name in calls if name and cwd is not None and os.path.lexists(os.path.join(cwd, name))}
-    forms = ((summary, [form for form in named_commands(summary) if form.inside not in below]) for summary in here)
-    return [summary for summary, named in forms if commands.fits(named, calls)]
+    cwd = None
+    if folders:
+        cwd = folders[0]
+    below = set()
+    for _, name in calls:
+        if name and cwd is not None and os.path.lexists(os.path.join(cwd, name)):
+            below.add(name)
+    forms = (
+        (summary, [form for form in named_commands(summary) if form.inside not in below])
+        for summary in here
+    )
+    results: list[EntrySummary] = []
+    for summary, named in forms:
+        if commands.fits(named, calls):
+            results.append(summary)
+    return results
 
 
-def about_inside(here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str) -> list[EntrySummary]:
+def about_inside(
+    here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str
+) -> list[EntrySummary]:
     """Those of `commands_here` that are about commands inside of a folder that these commands go into."""
-    paths = [os.path.join(cwd, words[1]) for words, _ in calls if words[0] == "cd" and len(words) > 1]
+    paths = []
+    for words, _ in calls:
+        if words[0] == "cd" and len(words) > 1:
+            paths.append(os.path.join(cwd, words[1]))
     folders = ((commands.folder_name(path), path) for path in paths)
-    entered = {name for name, path in folders if name and not os.path.lexists(os.path.join(path, name))}
-    return [summary for summary in here if entered.intersection(form.inside for form in named_commands(summary))]
+    entered = set()
+    for name, path in folders:
+        if name and not os.path.lexists(os.path.join(path, name)):
+            entered.add(name)
+    results: list[EntrySummary] = []
+    for summary in here:
+        if entered.intersection(form.inside for form in named_commands(summary)):
+            results.append(summary)
+    return results
 
 
-def by_words(repo: Reading, text: str, bar: float, here: Collection[str]) -> dict[str, EntrySummary]:
-    """The rules and lessons of these projects that a text is about, by id and with their scores. Loads no index."""
+def by_words(
+    repo: Reading, text: str, bar: float, here: Collection[str]
+) -> dict[str, EntrySummary]:
+    """The rules and lessons of these projects that a text is about, by id and with their scores.
+
+    Loads no index.
+    """
     asked = terms.asked_for(text)
     if not asked:
         return {}
-    scored = {entry: score for entry, score in terms.scores(*repo.catalog.postings(asked)).items() if score >= bar}
-    summaries = repo.catalog.many(scored) if scored else {}
-    # a lesson learned from calls of a command is told before that command, and not because a prompt has its words
-    near = (summary for summary in summaries.values() if summary.project in here and not summary.seen)
-    return {summary.id: summary._replace(score=scored[summary.id]) for summary in near}
+    scored = {}
+    for entry, score in terms.scores(*repo.catalog.postings(asked)).items():
+        if score >= bar:
+            scored[entry] = score
+    if scored:
+        summaries = repo.catalog.many(scored)
+    else:
+        summaries = {}
+    # a lesson learned from calls of a command is told before that command, and not because a prompt
+    # has its words
+    near = (
+        summary for summary in summaries.values() if summary.project in here and not summary.seen
+    )
+    words: dict[str, EntrySummary] = {}
+    for summary in near:
+        words[summary.id] = summary._replace(score=scored[summary.id])
+    return words
 
 
 def naming(
@@ -78,15 +128,30 @@ def naming(
     See `layout.specificity` for `applies_to`; `SYMBOL` for `about`. Nothing is left out yet. The catalog is up to date.
     """
     cwd = repo.options.cwd
-    within = [name for path in paths for name in names_in_project(path, cwd)]
-    changed = [(name, edit) for edit in edits if edit.path for name in names_in_project(edit.path, cwd)]
+    within = []
+    for path in paths:
+        for name in names_in_project(path, cwd):
+            within.append(name)
+    changed = [
+        (name, edit) for edit in edits if edit.path for name in names_in_project(edit.path, cwd)
+    ]
     named = []
     for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
         inside = summary.project in here
-        # a lesson about all files of a kind holds in each project; a rule and what speaks of code, in their own
-        patterns = globs(summary.applies_to) if inside or summary.kind is Kind.LESSON else []
-        near = [specificity(patterns, within)] if any_match(patterns, within) else []
-        levels = (names_code(anchor, within, changed) for anchor in (anchors_of(summary.about) if inside else ()))
+        # a lesson about all files of a kind holds in each project; a rule and what speaks of code,
+        # in their own
+        if inside or summary.kind is Kind.LESSON:
+            patterns = globs(summary.applies_to)
+        else:
+            patterns = []
+        if any_match(patterns, within):
+            near = [specificity(patterns, within)]
+        else:
+            near = []
+        levels = (
+            names_code(anchor, within, changed)
+            for anchor in (anchors_of(summary.about) if inside else ())
+        )
         near += [level for level in levels if level is not None]
         if near:
             named.append((summary, max(near)))
@@ -95,39 +160,64 @@ def naming(
 
 def speaking_of(repo: Reading, paths: Sequence[str], here: Collection[str]) -> int:
     """How many rules and lessons of these projects name one of these files or something in it."""
-    within = [name for path in paths for name in names_in_project(path, repo.options.cwd)]
+    within = []
+    for path in paths:
+        for name in names_in_project(path, repo.options.cwd):
+            within.append(name)
     number = 0
     for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
         if summary.project in here:
-            places = [anchor.path for anchor in anchors_of(summary.about)]
-            number += any(place in within for place in places) or any_match(globs(summary.applies_to), within)
+            places = []
+            for anchor in anchors_of(summary.about):
+                places.append(anchor.path)
+            number += any(place in within for place in places) or any_match(
+                globs(summary.applies_to), within
+            )
     return number
 
 
-def names_code(anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, Edit]]) -> int | None:
+def names_code(
+    anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, Edit]]
+) -> int | None:
     """How closely an anchor names what is edited; None: not at all."""
     if anchor.package:
-        return SYMBOL if any(brings(anchor.package, edit.path, edit.new) for _, edit in changed) else None
+        if any(brings(anchor.package, edit.path, edit.new) for _, edit in changed):
+            return SYMBOL
+        return None
     place = anchor.path.rstrip("/")
     if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
         return None
     if not anchor.symbol:
-        return EXACT if place in paths else BELOW
-    edits = [edit for name, edit in changed if name == place]
-    return SYMBOL if not edits or any(_changes(anchor, edit) for edit in edits) else None
+        if place in paths:
+            return EXACT
+        return BELOW
+    edits = []
+    for name, edit in changed:
+        if name == place:
+            edits.append(edit)
+    if not edits or any(_changes(anchor, edit) for edit in edits):
+        return SYMBOL
+    return None
 
 
 def _changes(anchor: Anchor, edit: Edit) -> bool:
     """Whether an edit touches a symbol: its definition, or by its name."""
     old, new = edit.old, edit.new
     before = files.beginning(Path(edit.path), None, LARGEST)
-    part = definition(anchor.path, before, anchor.symbol) if before else None
+    part = None
+    if before:
+        part = definition(anchor.path, before, anchor.symbol)
     if part and part.lines and edit.is_whole:
         after = definition(anchor.path, new, anchor.symbol)
         return after is None or after.meaning != part.meaning
     if part and edit.how == LINES:
-        return any(edit.first <= end and begin <= max(edit.first, edit.last) for begin, end in part.lines)
-    start = before.find(old) if part and old else -1
+        return any(
+            edit.first <= end and begin <= max(edit.first, edit.last) for begin, end in part.lines
+        )
+    if part and old:
+        start = before.find(old)
+    else:
+        start = -1
     if part and start >= 0:
         first = before.count("\n", 0, start) + 1
         last = first + old.rstrip("\n").count("\n")
@@ -143,20 +233,29 @@ def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[s
     kept, shape = repo.catalog.failures(), transcripts.shape(output)
     weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
     for entry_id, stored_shape in kept:
-        alike[entry_id] = max(alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights))
+        alike[entry_id] = max(
+            alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights)
+        )
     similar: dict[str, float] = {}
     if alike and by_meaning:
         app.search.refresh(repo)
         telling = f"{command}\n{transcripts.telling(output)}"
         similar = app.search.similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
-    chances = {entry_id: transcripts.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()}
-    # an entry that quotes a line of the output in full is about this failure, whatever else was printed
+    chances = {
+        entry_id: transcripts.chance(much, similar.get(entry_id))
+        for entry_id, much in alike.items()
+    }
+    # an entry that quotes a line of the output in full is about this failure, whatever else was
+    # printed
     return chances | dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
 
 
 def is_tried(summary: EntrySummary, calls: Sequence[commands.Called]) -> bool:
     """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
-    named = [form for form in commands.forms_of(summary.pattern) if len(form.words) > 1]
+    named = []
+    for form in commands.forms_of(summary.pattern):
+        if len(form.words) > 1:
+            named.append(form)
     return summary.source == Source.TESTED and commands.fits(named, calls)
 
 

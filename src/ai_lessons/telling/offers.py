@@ -1,7 +1,9 @@
-"""What may be told at a prompt, before a tool and at a failure, and why; `start` has what holds at a start.
+"""What may be told at a prompt, before a tool and at a failure, and why.
 
-Only what is sure is offered. What only shares words with an edit or a command is named as left out: it counts as
-needed, which moves it up at the next start.
+`start` has what holds at a start.
+
+Only what is sure is offered. What only shares words with an edit or a command is named as left out:
+it counts as needed, which moves it up at the next start.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
 
 PROMPT = "about the prompt"
 WORDS = "its words are in this"
-WALLS = Path("harvest/walls.json")  # What harvest knows to fail, and nobody got past: project, WHEN, sentence
+# What harvest knows to fail, and nobody got past: project, WHEN, sentence
+WALLS = Path("harvest/walls.json")
 _NAMES = {
     SYMBOL: "is about this code",
     EXACT: "names this file",
@@ -57,8 +60,10 @@ _NAMES = {
     ANYTHING: "about this edit",
 }
 _NAMES_COMMAND = "names this command"
-_FEW_OF_A_FILE = 3  # bench.decisions: entries about one file from which on it says little which one an edit is about
-_TOLD_BEFORE = 1_000_000.0  # So much less has what was told at the start: what was not told at all comes first
+# bench.decisions: entries about one file from which on it says little which one an edit is about
+_FEW_OF_A_FILE = 3
+# So much less has what was told at the start: what was not told at all comes first
+_TOLD_BEFORE = 1_000_000.0
 
 
 def feature(name: str) -> Any:
@@ -74,11 +79,17 @@ class Offer(NamedTuple):
     why: str
 
 
-_Offers = dict[str, Offer]  # by id
+# by id
+_Offers = dict[str, Offer]
 
 
-def at_a_prompt(opened: Library, text: str, shown_before: Collection[str], at_start: Collection[str] = ()) -> Context:
-    """Rules and lessons that are about what a person asks for; `at_start` are those that the start told."""
+def at_a_prompt(
+    opened: Library, text: str, shown_before: Collection[str], at_start: Collection[str] = ()
+) -> Context:
+    """Rules and lessons that are about what a person asks for.
+
+    `at_start` are those that the start told.
+    """
     repo = opened.reading
     repo.current()
     project = project_of(repo, repo.options.cwd)
@@ -107,10 +118,11 @@ def before_a_tool(
 ) -> Context:
     """Rules and lessons about a call that is to be made.
 
-    They name the code that it edits, a file that it touches (`paths`) or the command. What is known to fail comes only
-    if it fails more often than not. `folders`: where it is called, and where the session began. What names every file,
-    or every one of its kind, comes only if its words are in the text that is written, too. A rule with a check comes
-    only where one of the `edits` (path, old text, new text) breaks it.
+    They name the code that it edits, a file that it touches (`paths`) or the command. What is known
+    to fail comes only if it fails more often than not. `folders`: where it is called, and where the
+    session began. What names every file, or every one of its kind, comes only if its words are in
+    the text that is written, too. A rule with a check comes only where one of the `edits` (path,
+    old text, new text) breaks it.
     """
     repo = opened.reading
     repo.current()
@@ -126,15 +138,23 @@ def before_a_tool(
         about, words = _about_a_command(repo, command, folders, here, fresh)
         offers |= about
         unsure |= words
-    shown = set(shown_before) - breaks.keys()  # it is about this edit, whatever was told before
+    # it is about this edit, whatever was told before
+    shown = set(shown_before) - breaks.keys()
     most = max(FEW, len(breaks))
     offered = _filtered(repo, Moment.BEFORE_TOOL, offers, shown, at_start, project, most)
     if command:
-        harmless = {name: text for name, text in offered.texts.items() if not commands.destroys(text, "")}
+        harmless = {}
+        for name, text in offered.texts.items():
+            if not commands.destroys(text, ""):
+                harmless[name] = text
         offered = offered._replace(texts=harmless)
         if not offered.entries:
             walls = _walls(repo.options.state_dir, command, folders[0])
-            offered = offered._replace(ran_next=walls[0][2] if walls else "")
+            if walls:
+                ran_next = walls[0][2]
+            else:
+                ran_next = ""
+            offered = offered._replace(ran_next=ran_next)
     offered = _with_unsure(offered, unsure, WORDS)
     return offered._replace(breaks=breaks)
 
@@ -148,16 +168,25 @@ def at_a_failure(
     *,
     words: bool = False,
 ) -> Context:
-    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index.
+    """Entries that keep a failure like this one, else what ran next in transcripts.
 
-    `told_before_call`: what was told before a call, of which only that comes again which says something of a failure.
+    `words`: without the index.
+
+    `told_before_call`: what was told before a call, of which only that comes again which says
+    something of a failure.
     """
     repo = opened.reading
     repo.current()
     offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
-    cwd = folders[0] if folders else ""
-    ran_next = "" if answered else feature("app.harvest").ran_next(repo.options.state_dir, error, cwd)
+    if folders:
+        cwd = folders[0]
+    else:
+        cwd = ""
+    if answered:
+        ran_next = ""
+    else:
+        ran_next = feature("app.harvest").ran_next(repo.options.state_dir, error, cwd)
     return offered._replace(ran_next=ran_next)
 
 
@@ -171,11 +200,13 @@ def helping(
     *,
     words: bool = False,
 ) -> Context:
-    """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
+    """What helps with a failure, the surest first: entries that keep one like it.
 
-    The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of the command that it
-    fails, how surely. `shown_ids` None: a person asked. `folders` as for `before_a_tool`, `told_before_call` as for
-    `at_a_failure`.
+    `words`: without the index.
+
+    The score of an entry is the chance that it helps: see `transcripts.chance`; where it says of
+    the command that it fails, how surely. `shown_ids` None: a person asked. `folders` as for
+    `before_a_tool`, `told_before_call` as for `at_a_failure`.
     """
     chances = chances_of_failure(repo, error, by_meaning=not words)
     kept = set(chances)
@@ -186,14 +217,18 @@ def helping(
     for summary in about:
         if not summary.seen and summary.id not in alike:
             if summary.id in told_before_call:
-                continue  # it names the command and says nothing of this failure: "Run `make lint` first"
+                # it names the command and says nothing of this failure: "Run `make lint` first"
+                continue
             named.add(summary.id)
-        # An agent's lesson whose title names the command is no answer to every failure of it. One that keeps a failure
-        # is about that failure.
+        # An agent's lesson whose title names the command is no answer to every failure of it. One
+        # that keeps a failure is about that failure.
         firm = summary.kind is Kind.RULE or summary.firm or summary.seen
         if firm or (summary.id not in kept and is_tried(summary, calls)):
             seen = commands.seen_in(summary.seen)
-            likely = seen.chance() if seen else transcripts.BAR
+            if seen:
+                likely = seen.chance()
+            else:
+                likely = transcripts.BAR
             chances[summary.id] = max(chances.get(summary.id, 0.0), likely)
     if shown_ids is not None:
         for name in learned_from_calls(repo, [summary.id for summary in about]):
@@ -206,7 +241,10 @@ def helping(
         if entry_id in summaries:
             likely = chances[entry_id]
             summary = summaries[entry_id]._replace(score=likely)
-            why = _NAMES_COMMAND if entry_id in named else f"keeps a failure like this one ({likely:.2f})"
+            if entry_id in named:
+                why = _NAMES_COMMAND
+            else:
+                why = f"keeps a failure like this one ({likely:.2f})"
             candidates.append(Candidate(summary, why, chance=likely))
     return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
 
@@ -230,7 +268,8 @@ def _filtered(
         level = offer.level
         if offer.summary.id in at_start:
             level -= _TOLD_BEFORE
-        # Of entries that fit equally well those of this project come first, then a person's own before an enterprise's
+        # Of entries that fit equally well those of this project come first, then a person's own
+        # before an enterprise's
         personal = offer.summary.tier in {"user", "project"}
         nearness = 0.5 * (offer.summary.project == project) + 0.25 * personal
         candidates.append(Candidate(offer.summary, offer.why, level=level, closeness=nearness))
@@ -240,7 +279,10 @@ def _filtered(
 
 
 def _with_unsure(offered: Context, matching: dict[str, EntrySummary], why: str) -> Context:
-    """With what only shares words named as left out; it was needed here, as far as words can tell."""
+    """With what only shares words named as left out.
+
+    It was needed here, as far as words can tell.
+    """
     refused = []
     reasons = {**offered.why}
     for summary in matching.values():
@@ -254,7 +296,10 @@ def _with_unsure(offered: Context, matching: dict[str, EntrySummary], why: str) 
 def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
     """What a command line runs into in the project of a folder."""
     stored = files.read_json(state_dir / WALLS)
-    rows = [row for row in stored if isinstance(row, list) and len(row) == 3] if isinstance(stored, list) else []
+    if isinstance(stored, list):
+        rows = [row for row in stored if isinstance(row, list) and len(row) == 3]
+    else:
+        rows = []
     if not rows:
         return []
     names = [*files.names_of(Path(cwd)), Path(cwd).name]
@@ -291,13 +336,18 @@ def _about_an_edit(
         texts.append(f"{in_project(edit.path, repo.options.cwd)}\n{edit.old}\n{edit.new}")
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
-    # Of many entries that speak of one file those are about this edit that name its code, or whose words are in it.
+    # Of many entries that speak of one file those are about this edit that name its code, or whose
+    # words are in it.
     crowded = speaking_of(repo, paths, here) > _FEW_OF_A_FILE
     for summary, near in named:
         if summary.id in looked:
-            continue  # its check saw nothing
+            # its check saw nothing
+            continue
         by_its_words = likely.get(summary.id)
-        score = by_its_words.score or 0.0 if by_its_words else 0.0
+        if by_its_words:
+            score = by_its_words.score or 0.0
+        else:
+            score = 0.0
         sure = near == SYMBOL or (near > BY_KIND and not crowded)
         if sure or score >= (EDIT_BAR if crowded else BAR):
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
@@ -326,22 +376,32 @@ def _about_a_command(
         return {}, {}
     offers: _Offers = {}
     for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        packages = [anchor.package for anchor in anchors_of(summary.about) if anchor.package]
+        packages = []
+        for anchor in anchors_of(summary.about):
+            if anchor.package:
+                packages.append(anchor.package)
         if summary.project in here and any(brings(package, "", command) for package in packages):
             offers[summary.id] = Offer(summary, EDIT_BAR * SYMBOL, "is about what this installs")
     near = commands_here(repo, folders)
     named = about_command(near, calls, folders)
     inside = []
     if named:
-        inside = [summary for summary in about_inside(near, calls, folders[0]) if summary not in named]
-    usages = usages_of(repo, [*named, *inside]) if named else {}
+        inside = [
+            summary for summary in about_inside(near, calls, folders[0]) if summary not in named
+        ]
+    if named:
+        usages = usages_of(repo, [*named, *inside])
+    else:
+        usages = {}
     for summary in (*named, *inside):
         why = _names_what_fails(summary, usages[summary.id].tallies)
-        if not why or carried_out(summary.pattern, command):  # the line does already what it says
+        if not why or carried_out(summary.pattern, command):
+            # the line does already what it says
             offers.pop(summary.id, None)
             continue
         if summary in inside and not fresh and not offers:
-            break  # about the folder that this line goes into: said along, so that it interrupts once less
+            # about the folder that this line goes into: said along, so that it interrupts once less
+            break
         offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, why)
     safe = {}
     for name, offer in offers.items():
@@ -353,7 +413,10 @@ def _about_a_command(
 
 
 def _names_what_fails(summary: EntrySummary, tallies: Tallies) -> str:
-    """Why an entry is about a command that it names; empty where calls are counted and too few of them failed."""
+    """Why an entry is about a command that it names.
+
+    Empty where calls are counted and too few of them failed.
+    """
     seen = commands.seen_in(summary.seen)
     if not seen:
         return _NAMES_COMMAND

@@ -1,10 +1,12 @@
-"""One event of an agent host from end to end: what happened is noted, then what fits is told. Begin here.
+"""One event of an agent host from end to end: what happened is noted, then what fits is told.
 
-1 The memory of the session takes in the event: a failure, a success, an edit; outcomes of earlier tellings follow.
-2 Offers: what is about this moment, and why (`offers`, `start`); the filter has passed them.
-3 What the session was told before goes; what the start told comes once more where something is sure.
-4 Budget: characters of the moment and of the session; what has no room may come later.
-5 Words (`words`), of which the memory keeps what was told.
+Begin here.
+
+1 The memory of the session takes in the event: a failure, a success, an edit; outcomes of earlier
+tellings follow. 2 Offers: what is about this moment, and why (`offers`, `start`); the filter has
+passed them. 3 What the session was told before goes; what the start told comes once more where
+something is sure. 4 Budget: characters of the moment and of the session; what has no room may come
+later. 5 Words (`words`), of which the memory keeps what was told.
 """
 
 from __future__ import annotations
@@ -30,30 +32,45 @@ from ai_lessons.telling.offers import PROMPT, WORDS, feature, lift_walls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path  # pydantic reads it while it runs
+
+    # pydantic reads it while it runs
+    from pathlib import Path
 
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.tool_calls import Edit
 
-SESSION_CHARACTERS = 3_000  # bench.decisions: that a session is told after its start, checks apart
-# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more than `SAID_BAR` of harvest
+# bench.decisions: that a session is told after its start, checks apart
+SESSION_CHARACTERS = 3_000
+# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more than
+# `SAID_BAR` of harvest
 _ASKING_WEIGHT = 2.2
-_EDITED_FILES = 4  # `weight` tells more than three edited files from fewer
+# `weight` tells more than three edited files from fewer
+_EDITED_FILES = 4
 _SHELLS = frozenset(
-    {"Bash", "Shell", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"}
+    {
+        "Bash",
+        "Shell",
+        "PowerShell",
+        "shell",
+        "bash",
+        "local_shell",
+        "exec_command",
+        "run_shell_command",
+    }
 )
 
 
 class AgentEvent(NamedTuple):
     """One event, which the `host` calls `name`.
 
-    `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
-    `forgotten`: the agent does not have in mind what it was told. `again`: it goes on because of an earlier answer at
-    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
-    the prompt, or what a tool that failed, or seems to have, said. `edits`: how it
-    changes files. `by_turn`: Codex, which names turns, and at a stop takes a reason to go on and nothing else. `trial`:
-    the memory to use, of which nothing is kept. `only`: the host takes these decisions here, and no text without one.
+    `agent` is empty for the main agent of a session, else names the subagent, which sees its own
+    context. `forgotten`: the agent does not have in mind what it was told. `again`: it goes on
+    because of an earlier answer at a stop. `unfinished`: background work will wake it. `paths`:
+    files that the tool is about to read or write. `text`: the prompt, or what a tool that failed,
+    or seems to have, said. `edits`: how it changes files. `by_turn`: Codex, which names turns, and
+    at a stop takes a reason to go on and nothing else. `trial`: the memory to use, of which nothing
+    is kept. `only`: the host takes these decisions here, and no text without one.
     """
 
     moment: Moment
@@ -76,7 +93,10 @@ class AgentEvent(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Most characters at a start and at any other moment; `root` is where the knowledge base lies, for the start."""
+    """Most characters at a start and at any other moment.
+
+    `root` is where the knowledge base lies, for the start.
+    """
 
     start: int
     moment: int
@@ -84,7 +104,9 @@ class Budget(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What is told at a moment, `entries` of the `offered`; `decision`: what the host shall do about an edit or a call.
+    """What is told at a moment, `entries` of the `offered`.
+
+    `decision`: what the host shall do about an edit or a call.
 
     `sentences` are told beside entries: what transcripts say, a reminder at the end.
     """
@@ -114,9 +136,9 @@ def handle_event(
 ) -> Told:
     """What to tell the agent at this event of its session.
 
-    `settle` is called before the memory notes what is told: from then on nothing may cut the work short. `explain`:
-    nothing is remembered or written down.
-    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    `settle` is called before the memory notes what is told: from then on nothing may cut the work
+    short. `explain`: nothing is remembered or written down. Raises NoRepository and its like: see
+    `Library`. StorageFailed: the state folder cannot be written.
     """
     state = asking.options.state_dir
     if explain:
@@ -124,7 +146,9 @@ def handle_event(
     telling = _Telling(asking, event, budget, settle)
     match event.moment:
         case Moment.STOP:
-            return _stop(state, event) if asking.root.is_dir() else NOTHING
+            if asking.root.is_dir():
+                return _stop(state, event)
+            return NOTHING
         case Moment.PROMPT:
             return _prompt(telling)
         case Moment.BEGIN:
@@ -172,10 +196,20 @@ def _begin(telling: _Telling) -> Told:
         session.shown.pop(event.agent, None)
         entries = tuple(entry for entry in offered.entries if entry.id in sizes)
         _remember(session, event, entries, offered)
-        in_files = [refused.entry for refused in offered.left_out if refused.reason == "instructions"]
-        # whether it is kept is judged by its check: of other entries the log need not grow at each start
-        checked = [entry.id for entry in (*entries, *in_files) if entry.check]
-        new = [name for name in checked if session.fresh("", [f"{TOLD} {name}"])]
+        in_files = []
+        for refused in offered.left_out:
+            if refused.reason == "instructions":
+                in_files.append(refused.entry)
+        # whether it is kept is judged by its check: of other entries the log need not grow at each
+        # start
+        checked = []
+        for entry in (*entries, *in_files):
+            if entry.check:
+                checked.append(entry.id)
+        new = []
+        for name in checked:
+            if session.fresh("", [f"{TOLD} {name}"]):
+                new.append(name)
     _record(telling, [Event("", "", TOLD, name) for name in new])
     return Told(event.moment, text, entries=entries, offered=_with_cut(offered, entries))
 
@@ -197,15 +231,25 @@ def _prompt(telling: _Telling) -> Told:
         happened = _happened(session, earlier)
         session.turn = len(earlier)
         is_new = bool(text.strip()) and not _needed(offered) and not is_pasted(text)
-        session.stated = feature("app.quotes").quoted(text) if is_new else ""
+        if is_new:
+            session.stated = feature("app.quotes").quoted(text)
+        else:
+            session.stated = ""
         session.edited = []
     return _tell(telling, offered, happened=happened)
 
 
 def _needed(offered: Context) -> list[EntrySummary]:
     """What a moment was about by its words, told or not."""
-    left = [refused.entry for refused in offered.left_out if refused.reason in {"told", "budget", "unsure"}]
-    return [entry for entry in (*offered.entries, *left) if offered.why.get(entry.id) in {PROMPT, WORDS}]
+    left = []
+    for refused in offered.left_out:
+        if refused.reason in {"told", "budget", "unsure"}:
+            left.append(refused.entry)
+    results: list[EntrySummary] = []
+    for entry in (*offered.entries, *left):
+        if offered.why.get(entry.id) in {PROMPT, WORDS}:
+            results.append(entry)
+    return results
 
 
 def _before_tool(telling: _Telling) -> Told:
@@ -224,12 +268,20 @@ def _before_tool(telling: _Telling) -> Told:
         shown = set(session.ids(event.agent))
         at_start = session.told_at(Moment.BEGIN) - shown
         folders = str(event.cwd), session.folder
-        edited = [os.path.relpath(edit.path, event.cwd) for edit in event.edits if edit.path]
+        edited = []
+        for edit in event.edits:
+            if edit.path:
+                edited.append(os.path.relpath(edit.path, event.cwd))
         session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED_FILES]
     if not new and not event.paths:
         return NOTHING
-    command = event.command if new else ""
-    offered = telling.asking("before_a_tool", event.paths, command, folders, shown, event.edits, at_start)
+    if new:
+        command = event.command
+    else:
+        command = ""
+    offered = telling.asking(
+        "before_a_tool", event.paths, command, folders, shown, event.edits, at_start
+    )
     if event.only:
         if not set(event.only) & set(offered.breaks.values()):
             return NOTHING
@@ -242,21 +294,33 @@ def _after_tool(telling: _Telling) -> Told:
     """Note how it went, and what that says of earlier hints; tell what helps with a failure."""
     event, state = telling.event, telling.state
     failed = event.moment is Moment.TOOL_FAILED
-    attempts = transcripts.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    if event.tool in _SHELLS:
+        attempts = transcripts.attempts(event.command)
+    else:
+        attempts = (event.tool,)
     if not failed and event.trial is None and not is_remembered(state, event.session):
         return NOTHING
     wrote = event.tool.endswith("__add_lesson") or transcripts.adds_a_lesson(event.command)
-    message = transcripts.words_of(transcripts.shape(event.text)) if failed and not wrote else None
-    worked = not failed and not event.text  # a success that reads like a failure says nothing
+    message = None
+    if failed and not wrote:
+        message = transcripts.words_of(transcripts.shape(event.text))
+    # a success that reads like a failure says nothing
+    worked = not failed and not event.text
     with _memory(state, event) as session:
         earlier = [*session.told]
         if worked:
-            earlier = [judged(entry, event.command, None) for entry in session.told]
+            earlier = []
+            for entry in session.told:
+                earlier.append(judged(entry, event.command, None))
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
-            output = transcripts.telling(event.text) if event.command and message else ""
+            if event.command and message:
+                output = transcripts.telling(event.text)
+            else:
+                output = ""
             session.note_failure(event.command or event.tool, output, event.cwd)
-        elif wrote and not failed:  # the next lesson is about an earlier failure only if it names it
+        elif wrote and not failed:
+            # the next lesson is about an earlier failure only if it names it
             session.failed = [failure._replace(settled=True) for failure in session.failed]
             session.stated = ""
         elif worked:
@@ -271,11 +335,18 @@ def _after_tool(telling: _Telling) -> Told:
         return NOTHING
     asking = telling.asking
     asked = f"$ {event.command}\n{event.text}", shown_ids, folders, tuple(told_before_call)
-    offered = asking.if_warm("at_a_failure", *asked) or asking.here("at_a_failure", *asked, words=True)
-    repeated = [refused.entry for refused in offered.left_out if refused.reason == "told"]
+    offered = asking.if_warm("at_a_failure", *asked) or asking.here(
+        "at_a_failure", *asked, words=True
+    )
+    repeated = []
+    for refused in offered.left_out:
+        if refused.reason == "told":
+            repeated.append(refused.entry)
     kept = {entry.id for entry in (*repeated, *offered.entries)}
     with _memory(state, event) as session:
-        earlier = [judged(entry, event.command, message, kept=entry.id in kept) for entry in session.told]
+        earlier = []
+        for entry in session.told:
+            earlier.append(judged(entry, event.command, message, kept=entry.id in kept))
         happened = _happened(session, earlier)
     _record(telling, happened)
     return _tell(telling, offered, attempts, sorted(message))
@@ -285,9 +356,14 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
     """Once a session, whether the command that an entry was told before did fail, as the entry says."""
     cwd, events = str(event.cwd), list[Event]()
     line = event.command
-    calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd) if failed else commands.called(line, cwd)
+    if failed:
+        calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd)
+    else:
+        calls = commands.called(line, cwd)
     for entry in session.told if calls else ():
-        warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(commands.forms_of(entry.does), calls)
+        warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(
+            commands.forms_of(entry.does), calls
+        )
         if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
             events.append(Event("", "", HELD if failed else PASSED, entry.id))
     return events
@@ -295,11 +371,21 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
 
 def _happened(session: Session, earlier: Sequence[ShownEntry]) -> list[Event]:
     """The outcomes that are new, once these are what the session remembers as told."""
-    judged_before = {entry.id for entry in session.told if entry.outcome}
+    judged_before = set()
+    for entry in session.told:
+        if entry.outcome:
+            judged_before.add(entry.id)
     session.told = [*earlier]
     # an entry that was told twice in a session is judged once
-    new = {entry.id: entry.outcome for entry in earlier if entry.outcome and entry.id not in judged_before}
-    return [Event("", "", outcome, entry_id) for entry_id, outcome in new.items()]
+    new = {
+        entry.id: entry.outcome
+        for entry in earlier
+        if entry.outcome and entry.id not in judged_before
+    }
+    results: list[Event] = []
+    for entry_id, outcome in new.items():
+        results.append(Event("", "", outcome, entry_id))
+    return results
 
 
 def _record(telling: _Telling, happened: Sequence[Event]) -> None:
@@ -314,11 +400,17 @@ def _tell(
     shape: Sequence[str] = (),
     happened: Iterable[Event] = (),
 ) -> Told:
-    """What of the offered fits and no other process told meanwhile; it is remembered and written down."""
+    """What of the offered fits and no other process told meanwhile.
+
+    It is remembered and written down.
+    """
     event = telling.event
     telling.settle()
     with _memory(telling.state, event) as session:
-        needed = [entry.id for entry in _needed(offered) if session.fresh("", [f"needed {entry.id}"])]
+        needed = []
+        for entry in _needed(offered):
+            if session.fresh("", [f"needed {entry.id}"]):
+                needed.append(entry.id)
         new = _not_told(session, event, offered)
         left = telling.budget.moment
         if not offered.breaks:
@@ -326,14 +418,17 @@ def _tell(
         text, sizes = words.moment(offered._replace(entries=new), left)
         session.spent += sum(sizes.values())
         entries = tuple(entry for entry in new if entry.id in sizes)
-        ran_next = "".join(session.fresh(event.agent, [offered.ran_next] if offered.ran_next else []))
+        ran_next = "".join(
+            session.fresh(event.agent, [offered.ran_next] if offered.ran_next else [])
+        )
         at_stake = _note_shape(session, event, offered, shape)
         if attempts and session.failed and not at_stake and not entries:
             missing = f"{', '.join(attempts)}: {transcripts.headline(event.text)}"
             session.failed[-1] = session.failed[-1]._replace(missing=missing)
         _remember(session, event, entries, offered, shape)
     events = [*happened, *(Event("", "", NEEDED, name) for name in needed)]
-    events = events if telling.asking.options.outcomes else []
+    if not telling.asking.options.outcomes:
+        events = []
     offered = _with_cut(offered._replace(ran_next=ran_next), entries, new)
     if entries:
         from ai_lessons.telling.filtering import injection_events
@@ -344,8 +439,12 @@ def _tell(
     return _told(event, offered, entries, text)
 
 
-def _told(event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...], text: AgentText) -> Told:
-    decision = next((word for word in (DENY, ASK_OR_DENY, ASK) if word in offered.breaks.values()), "")
+def _told(
+    event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...], text: AgentText
+) -> Told:
+    decision = next(
+        (word for word in (DENY, ASK_OR_DENY, ASK) if word in offered.breaks.values()), ""
+    )
     sentences: tuple[str, ...] = ()
     if offered.ran_next:
         text = words.ran_next(offered.ran_next)
@@ -357,18 +456,33 @@ def _told(event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...]
 
 
 def _not_told(session: Session, event: AgentEvent, offered: Context) -> tuple[EntrySummary, ...]:
-    """What is offered and was not told after the start; at a failure what was told before a tool may come again."""
+    """What is offered and was not told after the start.
+
+    At a failure what was told before a tool may come again.
+    """
     shown = set(session.ids(event.agent)) - offered.breaks.keys()
     if event.moment is Moment.TOOL_FAILED:
         shown -= session.only_at(Moment.BEFORE_TOOL)
-    return tuple(entry for entry in offered.entries if entry.id not in shown)
+    results = []
+    for entry in offered.entries:
+        if entry.id not in shown:
+            results.append(entry)
+    return tuple(results)
 
 
-def _note_shape(session: Session, event: AgentEvent, offered: Context, shape: Sequence[str]) -> set[str]:
-    """At a failure the entries that were told before and keep it; the memory notes at which command it came."""
+def _note_shape(
+    session: Session, event: AgentEvent, offered: Context, shape: Sequence[str]
+) -> set[str]:
+    """At a failure the entries that were told before and keep it.
+
+    The memory notes at which command it came.
+    """
     if not shape:
         return set()
-    at_stake = {refused.entry.id for refused in offered.left_out if refused.reason == "told"}
+    at_stake = set()
+    for refused in offered.left_out:
+        if refused.reason == "told":
+            at_stake.add(refused.entry.id)
     for place, earlier in enumerate(session.told):
         if earlier.id in at_stake and not earlier.shape:
             session.told[place] = earlier._replace(command=event.command, shape=[*shape])
@@ -382,7 +496,10 @@ def _remember(
     offered: Context,
     shape: Sequence[str] = (),
 ) -> None:
-    """The session keeps what is told now; what a start tells may come once more, where something is sure."""
+    """The session keeps what is told now.
+
+    What a start tells may come once more, where something is sure.
+    """
     if event.moment is not Moment.BEGIN:
         session.fresh(event.agent, (entry.id for entry in entries))
     for entry in entries:
@@ -400,7 +517,9 @@ def _remember(
         session.told.append(shown)
 
 
-def _with_cut(offered: Context, entries: Sequence[EntrySummary], new: Sequence[EntrySummary] | None = None) -> Context:
+def _with_cut(
+    offered: Context, entries: Sequence[EntrySummary], new: Sequence[EntrySummary] | None = None
+) -> Context:
     """With what had no room among the left out: it may be told later."""
     fit = {entry.id for entry in entries}
     cut = []
@@ -412,16 +531,27 @@ def _with_cut(offered: Context, entries: Sequence[EntrySummary], new: Sequence[E
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
     """Once a session each, where a failure was solved or a person stated something, and nothing stored says so."""
-    if event.again or event.unfinished or not (event.trial or is_remembered(state_dir, event.session)):
+    if (
+        event.again
+        or event.unfinished
+        or not (event.trial or is_remembered(state_dir, event.session))
+    ):
         return NOTHING
     with _memory(state_dir, event) as session:
         stated, edited = session.stated, tuple(session.edited)
-        if stated and not session.asked_for_statement and weight(stated, len(edited)) >= _ASKING_WEIGHT:
+        if (
+            stated
+            and not session.asked_for_statement
+            and weight(stated, len(edited)) >= _ASKING_WEIGHT
+        ):
             session.asked_for_statement = True
             session.stated = ""
             sentences = (f'what the user stated: "{line(stated)}"',)
             return Told(Moment.STOP, words.statement(stated, edited), sentences=sentences)
-        solved = [failure for failure in session.failed if failure.solved and not failure.settled]
+        solved = []
+        for failure in session.failed:
+            if failure.solved and not failure.settled:
+                solved.append(failure)
         if session.asked or not solved:
             return NOTHING
         session.asked = True
@@ -431,7 +561,9 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
 
 
 def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
-    """What the hooks told in a session of the last days (None: the last one, if any), why, and what came of it.
+    """What the hooks told in a session of the last days (None.
+
+    The last one, if any), why, and what came of it.
 
     Raises NotFound: no such session.
     """
@@ -446,4 +578,7 @@ def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, .
         raise NotFound("session", session, hint=hint)
     summaries = opened.reading.current().many(entry.id for entry in shown)
     reasons = silent(opened.reading, summaries.values())
-    return tuple(entry._replace(silent=reasons.get(entry.id, "")) for entry in shown)
+    results = []
+    for entry in shown:
+        results.append(entry._replace(silent=reasons.get(entry.id, "")))
+    return tuple(results)

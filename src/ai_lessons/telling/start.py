@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import UsageTally
 
-LOOKED_AT = 500  # Rules and lessons of a project among which the start chooses, the firm ones first
-# A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted, so its code is not
-# looked at, which costs a parse for each file.
+# Rules and lessons of a project among which the start chooses, the firm ones first
+LOOKED_AT = 500
+# A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted,
+# so its code is not looked at, which costs a parse for each file.
 _JUDGED = 120
 
 _INSTRUCTIONS = {
@@ -36,13 +37,23 @@ _INSTRUCTIONS = {
     "opencode": ("AGENTS.md", "CLAUDE.md"),
     "cursor": ("AGENTS.md", ".cursorrules", ".cursor/rules"),
     "codebuddy": ("CODEBUDDY.md",),
-    "copilot": (".github/copilot-instructions.md", ".github/instructions", "AGENTS.md", "CLAUDE.md", "GEMINI.md"),
+    "copilot": (
+        ".github/copilot-instructions.md",
+        ".github/instructions",
+        "AGENTS.md",
+        "CLAUDE.md",
+        "GEMINI.md",
+    ),
     "vscode": (".github/copilot-instructions.md", ".github/instructions", "AGENTS.md"),
 }
-"""By host the files of a project that it reads whole at a start, by its documentation; folders hold such files."""
+"""By host the files of a project that it reads whole at a start, by its documentation.
+
+Folders hold such files.
+"""
 
 _TEXT_SUFFIXES = (".md", ".mdc")
-_MOST_BYTES = 200_000  # of one instruction file
+# of one instruction file
+_MOST_BYTES = 200_000
 _MOST_FILES = 50
 _IMPORT = expression(r"(?m)(?:^|\s)@([\w./-]{1,200}\.\w{1,10})")
 _INLINE_MARKS = expression(r"[*_`\\]+")
@@ -82,11 +93,16 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
     for summary in remaining:
         if summary.id not in left_out:
             places.append(_place(summary, texts.get(summary.id, ""), usages[summary.id]))
-    ordered = [place.summary for place in sorted(places, key=_order)]
+    ordered = []
+    for place in sorted(places, key=_order):
+        ordered.append(place.summary)
     entries, gone = _with_code(repo, ordered)
     left_out |= gone
     rules = [summary for summary in entries if summary.kind is Kind.RULE]
-    approvals = app.entries.approvals_of(repo, rules) if rules else {}
+    if rules:
+        approvals = app.entries.approvals_of(repo, rules)
+    else:
+        approvals = {}
     by_id = {summary.id: summary for summary in summaries}
     refused = tuple(NotShown(by_id[name], word, why) for name, (word, why) in left_out.items())
     needed = {place.summary.id: place.needed for place in places}
@@ -97,7 +113,16 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
         pending = sum(map(app.pending.count, repo.every))
     except AiLessonsError as error:
         notes = (*notes, f"the proposals cannot be counted: {error.message}")
-    return Context(tuple(entries), why, texts, approvals, refused, notes=notes, project=project, pending=pending)
+    return Context(
+        tuple(entries),
+        why,
+        texts,
+        approvals,
+        refused,
+        notes=notes,
+        project=project,
+        pending=pending,
+    )
 
 
 def _why(needed: int) -> str:
@@ -107,8 +132,13 @@ def _why(needed: int) -> str:
 
 
 def project_of(repo: Reading, cwd: Path) -> str | None:
-    """The known project that the folder is: as its remote, its package or itself is called, in this order."""
-    projects = [tally.name for tally in repo.catalog.projects()]
+    """The known project that the folder is.
+
+    As its remote, its package or itself is called, in this order.
+    """
+    projects = []
+    for tally in repo.catalog.projects():
+        projects.append(tally.name)
     names = files.names_of(cwd)
     for name in names:
         if name in projects:
@@ -131,7 +161,9 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
     return list(summaries.values())
 
 
-def _left_out(repo: Reading, summaries: Sequence[EntrySummary], project: str | None) -> dict[str, tuple[str, str]]:
+def _left_out(
+    repo: Reading, summaries: Sequence[EntrySummary], project: str | None
+) -> dict[str, tuple[str, str]]:
     """By id, of entries that are not told unasked: a word and a sentence."""
     refused: dict[str, tuple[str, str]] = {}
     silent = app.link_effects.silent(repo, summaries)
@@ -140,7 +172,11 @@ def _left_out(repo: Reading, summaries: Sequence[EntrySummary], project: str | N
             refused[summary.id] = "starter", "of the starter set, which is shown only on request"
         elif summary.id in silent:
             refused[summary.id] = "silent", silent[summary.id]
-    lessons = [summary for summary in summaries if summary.kind is Kind.LESSON and summary.id not in refused]
+    lessons = [
+        summary
+        for summary in summaries
+        if summary.kind is Kind.LESSON and summary.id not in refused
+    ]
     refused |= suppressed(repo, lessons, project)
     if len(repo.every) > 1:
         for name in farther_copies(repo, summaries):
@@ -159,8 +195,13 @@ def _order(place: _Place) -> tuple[bool, bool, int, bool]:
     return not place.prescribes, place.waits, -place.needed, not place.firm
 
 
-def _with_code(repo: Reading, ordered: Sequence[EntrySummary]) -> tuple[list[EntrySummary], dict[str, tuple[str, str]]]:
-    """The entries with what became of their code; lessons whose code is gone are left out, by id with the reason."""
+def _with_code(
+    repo: Reading, ordered: Sequence[EntrySummary]
+) -> tuple[list[EntrySummary], dict[str, tuple[str, str]]]:
+    """The entries with what became of their code.
+
+    Lessons whose code is gone are left out, by id with the reason.
+    """
     entries: list[EntrySummary] = []
     gone: dict[str, tuple[str, str]] = {}
     for summary in judged(repo, ordered[:_JUDGED], unasked=True):
@@ -174,18 +215,23 @@ def _with_code(repo: Reading, ordered: Sequence[EntrySummary]) -> tuple[list[Ent
 def _in_instructions(
     summaries: Iterable[EntrySummary], texts: dict[str, str], cwd: Path, host: str
 ) -> dict[str, tuple[str, str]]:
-    """By id, of entries whose words stand in an instruction file of the project: a word and a sentence."""
+    """By id, of entries whose words stand in an instruction file of the project.
+
+    A word and a sentence.
+    """
     held = [(name, _words(text)) for name, text in instructions(cwd, host)]
     if not held:
         return {}
     refused: dict[str, tuple[str, str]] = {}
     for summary in summaries:
         title, rows = _words(summary.title), texts.get(summary.id, "").split("\n")
-        # what only describes came from between the statements of a file, so it stands there row by row
+        # what only describes came from between the statements of a file, so it stands there row by
+        # row
         parts = [_words(row) for row in rows]
         length = sum(map(len, parts))
         for name, words in held:
-            # a text of some length is the entry: an import may put a heading or the file's name into the title
+            # a text of some length is the entry: an import may put a heading or the file's name
+            # into the title
             titled = title in words or (length > 0 and all(part in title for part in parts))
             if (length > 60 or titled) and all(part in words for part in parts):
                 refused[summary.id] = "instructions", f"stands in {name}, which the host reads"
@@ -194,7 +240,9 @@ def _in_instructions(
 
 
 def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
-    """Names and texts of the instruction files of a folder's project that a host reads; of any host if it is unknown.
+    """Names and texts of the instruction files of a folder's project that a host reads.
+
+    Of any host if it is unknown.
 
     Files that they import by `@path` inside the project come along.
     """
@@ -203,7 +251,8 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
     if host not in _INSTRUCTIONS:
         names = list(dict.fromkeys(name for every in _INSTRUCTIONS.values() for name in every))
     seen: dict[str, None] = {}
-    for name in names:  # it grows on the way
+    for name in names:
+        # it grows on the way
         if name in seen or len(seen) >= _MOST_FILES:
             continue
         seen[name] = None

@@ -1,4 +1,6 @@
-"""The words of a telling, and how many of them fit: pure, so that the same offers give the same text.
+"""The words of a telling, and how many of them fit.
+
+Pure, so that the same offers give the same text.
 
 A rule that a person approved is to be followed; all else is data, and the first lines say so.
 """
@@ -10,7 +12,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.plain import DATA, AgentText, behind, clean, count, line, short_name, short_note, short_place
+from ai_lessons.model.plain import (
+    DATA,
+    AgentText,
+    behind,
+    clean,
+    count,
+    line,
+    short_name,
+    short_note,
+    short_place,
+)
 from ai_lessons.model.statements import decision, says, shortened, unmarked
 
 if TYPE_CHECKING:
@@ -42,8 +54,10 @@ HELD = (
     "Rules that a person approved are broken so far. Mend that before you end, or tell the user why it does not apply "
     "here; this is said once."
 )
-_SHORT = 200  # Characters of a decision in the place of a text that does not fit
-_WORTH_PART = 300  # Characters of room that are worth the beginning of a text that does not fit whole
+# Characters of a decision in the place of a text that does not fit
+_SHORT = 200
+# Characters of room that are worth the beginning of a text that does not fit whole
+_WORTH_PART = 300
 
 
 class Words(NamedTuple):
@@ -56,13 +70,19 @@ class Words(NamedTuple):
 def start(offered: Context, root: str, most: int) -> Words:
     """What holds, in at most so many characters, by the first of three steps that fits (design 17).
 
-    1 each entry in its own words; 2 each by its decision, and as many in their own words as fit; 3 as many decisions as
-    fit, and how many more there are.
+    1 each entry in its own words; 2 each by its decision, and as many in their own words as fit; 3
+    as many decisions as fit, and how many more there are.
     """
-    about = f"the project {short_name(offered.project)}" if offered.project else "every project"
+    if offered.project:
+        about = f"the project {short_name(offered.project)}"
+    else:
+        about = "every project"
     head = [f"Knowledge base for {about}: {short_place(root)}"]
     if offered.pending:
-        head.append(f"{count(offered.pending, 'proposal')} for the user to decide: ai-lessons admin review-rules")
+        head.append(
+            f"{count(offered.pending, 'proposal')} for the user to decide: ai-lessons "
+            "admin review-rules"
+        )
     head += [f"Note: {short_note(note)}" for note in offered.notes]
     room = most - len(behind(DATA, *head, ours=KNOWN))
     rows = _packed(offered, room)
@@ -70,16 +90,22 @@ def start(offered: Context, root: str, most: int) -> Words:
     left = len(offered.entries) - len(rows)
     if left:
         blocks.append(MORE.format(left))
-    return Words(behind(DATA, *blocks, ours=KNOWN), {name: len(row) + 1 for name, row in rows.items()})
+    return Words(
+        behind(DATA, *blocks, ours=KNOWN), {name: len(row) + 1 for name, row in rows.items()}
+    )
 
 
 def _packed(offered: Context, room: int) -> dict[str, str]:
     """By id the words of each entry that fits, in the order of the offers."""
     room -= _size_of_heads(offered)
-    whole = {entry.id: own_words(entry, offered.texts.get(entry.id, "")) for entry in offered.entries}
+    whole = {
+        entry.id: own_words(entry, offered.texts.get(entry.id, "")) for entry in offered.entries
+    }
     if _size(whole) <= room:
         return whole
-    lines = {entry.id: _decision_row(entry, offered.texts.get(entry.id, "")) for entry in offered.entries}
+    lines = {
+        entry.id: _decision_row(entry, offered.texts.get(entry.id, "")) for entry in offered.entries
+    }
     rows = _first(lines, room, len(MORE) + 4)
     spare = room - _size(rows)
     if len(rows) < len(lines):
@@ -136,28 +162,44 @@ def _head(entry: EntrySummary, offered: Context) -> str:
 
 
 def own_words(entry: EntrySummary, text: str) -> str:
-    """A rule or lesson in its own words: title, pattern and text, without the reason; further rows are indented.
+    """A rule or lesson in its own words: title, pattern and text, without the reason.
+
+    Further rows are indented.
 
     A part that another one holds is left out: an imported statement stands in its paragraph.
     """
     rule = entry.kind is Kind.RULE
     title, body = line(entry.title), clean(text).strip()
-    pattern = "" if rule else line(entry.pattern)
+    if rule:
+        pattern = ""
+    else:
+        pattern = line(entry.pattern)
     parts = [title, pattern]
     if entry.seen and pattern:
-        parts = [pattern]  # it says what the title says, in more words
+        # it says what the title says, in more words
+        parts = [pattern]
     flat = line(body)
     parts = [part for part in parts if part and part not in flat]
-    rows = [row.rstrip() for row in body.split("\n") if row.strip()]
+    rows = []
+    for row in body.split("\n"):
+        if row.strip():
+            rows.append(row.rstrip())
     first = " | ".join(parts)
     if not first and rows:
         first, rows = unmarked(rows[0].strip()), rows[1:]
-    return "\n".join([f"- [{line(entry.handle)}] {first}{_short_warning(entry)}", *(f"  {row}" for row in rows)])
+    return "\n".join(
+        [f"- [{line(entry.handle)}] {first}{_short_warning(entry)}", *(f"  {row}" for row in rows)]
+    )
 
 
 def _short_warning(entry: EntrySummary) -> str:
-    """That the code changed which an entry speaks of; since when, and by whom, is said when that code is edited."""
-    return " ! its code changed: check first" if entry.warning else ""
+    """That the code changed which an entry speaks of.
+
+    Since when, and by whom, is said when that code is edited.
+    """
+    if entry.warning:
+        return " ! its code changed: check first"
+    return ""
 
 
 def _decision_row(entry: EntrySummary, text: str) -> str:
@@ -168,7 +210,9 @@ def _beginning(words: str, room: int, handle: str) -> str:
     """The first rows of some words, and where to read on."""
     tail = f"\n  {GOES_ON.format(handle)}"
     rows = words[: room - len(tail)].rpartition("\n")[0]
-    return f"{rows}{tail}" if rows else ""
+    if rows:
+        return f"{rows}{tail}"
+    return ""
 
 
 def moment(offered: Context, most: int) -> Words:
@@ -190,11 +234,20 @@ def moment(offered: Context, most: int) -> Words:
 
 
 def _row(entry: EntrySummary, offered: Context, *, without_text: bool = False) -> str:
-    """One entry on one line: what it says, whose word that is and why it comes; empty if that is not whole."""
-    words = _short_words(entry, offered) if without_text else _whole_words(entry, offered)
+    """One entry on one line: what it says, whose word that is and why it comes.
+
+    Empty if that is not whole.
+    """
+    if without_text:
+        words = _short_words(entry, offered)
+    else:
+        words = _whole_words(entry, offered)
     if not words:
         return ""
-    warning = f" ! {line(str(entry.warning))}" if entry.warning else ""
+    if entry.warning:
+        warning = f" ! {line(str(entry.warning))}"
+    else:
+        warning = ""
     if entry.id in offered.breaks:
         return f"- {line(offered.why[entry.id])}: {words} ({_whose(entry, offered)}){warning}"
     why = line(offered.why.get(entry.id, ""))
@@ -205,37 +258,63 @@ def _whole_words(entry: EntrySummary, offered: Context) -> str:
     """Title, pattern and text on one line; the reason of a rule that has no text."""
     rule = entry.kind is Kind.RULE
     body = line(offered.texts.get(entry.id, ""))
-    pattern = "" if rule else line(entry.pattern)
+    if rule:
+        pattern = ""
+    else:
+        pattern = line(entry.pattern)
     title = line(entry.title)
     if entry.seen and pattern:
-        title = ""  # the pattern says what it says, in more words
-    reason = line(entry.rationale) if rule and not body else ""
-    parts = [part for part in (title, pattern, reason) if part and part not in body]
+        # the pattern says what it says, in more words
+        title = ""
+    if rule and not body:
+        reason = line(entry.rationale)
+    else:
+        reason = ""
+    parts = []
+    for part in (title, pattern, reason):
+        if part and part not in body:
+            parts.append(part)
     return " | ".join([*dict.fromkeys(parts), *([body] if body else [])])
 
 
 def _short_words(entry: EntrySummary, offered: Context) -> str:
-    """What stands for a text that does not fit: the pattern, or the decision with the reason; empty: nothing does."""
+    """What stands for a text that does not fit: the pattern, or the decision with the reason.
+
+    Empty: nothing does.
+    """
     if entry.kind is not Kind.RULE and entry.pattern:
-        title = "" if entry.seen else f"{line(entry.title)} | "
+        if entry.seen:
+            title = ""
+        else:
+            title = f"{line(entry.title)} | "
         return title + line(entry.pattern)
     text = offered.texts.get(entry.id, "")
     if entry.rationale:
         return f"{line(entry.title)} | {line(entry.rationale)}"
-    return line(decision(entry.title, text, _SHORT)) if says(entry.title, text) else ""
+    if says(entry.title, text):
+        return line(decision(entry.title, text, _SHORT))
+    return ""
 
 
 def _whose(entry: EntrySummary, offered: Context, *, short: bool = False) -> str:
     """Whose word an entry is; `short`: without how sure a lesson is."""
     if entry.kind is Kind.RULE:
         approval = offered.approvals.get(entry.id)
-        state = f"rule, approved by {line(approval.approved_by)}" if approval else "rule, approved"
+        if approval:
+            state = f"rule, approved by {line(approval.approved_by)}"
+        else:
+            state = "rule, approved"
     elif entry.stated_by:
         state = f"lesson, stated by {line(str(entry.stated_by))}"
     else:
-        facts = [] if short else [fact for fact in (entry.confidence, entry.source) if fact]
+        if short:
+            facts = []
+        else:
+            facts = [fact for fact in (entry.confidence, entry.source) if fact]
         state = ", ".join(["lesson, not approved", *facts])
-    return state if entry.tier == "user" else f"{line(entry.tier)}: {state}"
+    if entry.tier == "user":
+        return state
+    return f"{line(entry.tier)}: {state}"
 
 
 def reminder(failed: str, solved: str) -> AgentText:
@@ -272,21 +351,33 @@ def held(breaches: Sequence[Breach]) -> AgentText:
 
 
 def _breach(breach: Breach) -> str:
-    why = f" ({line(breach.rule.rationale)})" if breach.rule.rationale else ""
+    if breach.rule.rationale:
+        why = f" ({line(breach.rule.rationale)})"
+    else:
+        why = ""
     return f"- {line(breach.sentence)}{why}"
 
 
 def for_person(breaches: Sequence[Breach]) -> AgentText:
-    """What the person who works with the agent is told, once a session and rule; empty for nothing."""
+    """What the person who works with the agent is told, once a session and rule.
+
+    Empty for nothing.
+    """
     return behind("", *(f"ai-lessons: {line(breach.sentence)}" for breach in breaches))
 
 
 def explained(
-    entries: Sequence[EntrySummary], offered: Context, sentences: Sequence[str], checks: Sequence[str] = ()
+    entries: Sequence[EntrySummary],
+    offered: Context,
+    sentences: Sequence[str],
+    checks: Sequence[str] = (),
 ) -> str:
     """What is told and what is not, a line for each with the reason, below what `checks` say."""
     rows = [line(check) for check in checks]
-    rows += [f"told: {line(x.handle)} {line(x.title)}: {line(offered.why.get(x.id, ''))}" for x in entries]
+    rows += [
+        f"told: {line(x.handle)} {line(x.title)}: {line(offered.why.get(x.id, ''))}"
+        for x in entries
+    ]
     rows += [f"told: {sentence}" for sentence in sentences]
     rows += [_refused(left) for left in offered.left_out]
     return "\n".join(rows) or "nothing fits"

@@ -1,4 +1,7 @@
-"""The program `ai-lessons`. A command parses, calls the library once, and renders; its group is imported on use."""
+"""The program `ai-lessons`.
+
+A command parses, calls the library once, and renders; its group is imported on use.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,18 @@ if TYPE_CHECKING:
 
 HERE = "ai_lessons.interfaces.cli"
 GROUPS = {
-    "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
+    "contribute": (
+        f"{HERE}.contribute:contribute",
+        "Write down what was learned: lessons, docs, scripts, links.",
+    ),
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
     "check": (f"{HERE}.recall:check", "Show which lines of your files break rules in force."),
     "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
-    "lsp": ("ai_lessons.interfaces.lsp:lsp", "Show the rules and lessons about a file in an editor."),
+    "lsp": (
+        "ai_lessons.interfaces.lsp:lsp",
+        "Show the rules and lessons about a file in an editor.",
+    ),
 }
 
 SHORT = {
@@ -54,25 +63,38 @@ EVERYDAY = (
 
 ABOUT = "Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."
 root = show_version(
-    LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, short=SHORT, everyday=EVERYDAY, params=global_options())
+    LazyGroup(
+        "ai-lessons",
+        help=ABOUT,
+        lazy=GROUPS,
+        short=SHORT,
+        everyday=EVERYDAY,
+        params=global_options(),
+    )
 )
 
 
 def main(group: click.Group = root) -> None:
     """Run the program and leave with its exit code."""
-    gc.set_threshold(1_000_000)  # new objects between two garbage collections; Python's own 700 costs 10 % of a list
+    # new objects between two garbage collections; Python's own 700 costs 10 % of a list
+    gc.set_threshold(1_000_000)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name need not be UTF-8, and a terminal need not be able to show every letter.
             stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:], group)
-    sys.stderr.flush()  # stdout is flushed in `run`, where a closed pipe is no error
+    # stdout is flushed in `run`, where a closed pipe is no error
+    sys.stderr.flush()
     if code == 0 and threading.active_count() == 1 and "lancedb" not in sys.modules:
-        os._exit(0)  # nothing is open any more, and an orderly exit of Python takes 7 % of a list
-    gc.freeze()  # the collection at exit takes 9 % of a search without the helper
+        # nothing is open any more, and an orderly exit of Python takes 7 % of a list
+        os._exit(0)
+    # the collection at exit takes 9 % of a search without the helper
+    gc.freeze()
     sys.exit(code)
 
 
 def run(args: list[str], group: click.Group = root) -> int:
     """Run the program on these arguments and return its exit code."""
-    return command.run(lambda: group.main(args, group.name, standalone_mode=False, obj=Call()), args)
+    return command.run(
+        lambda: group.main(args, group.name, standalone_mode=False, obj=Call()), args
+    )

@@ -25,10 +25,28 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Kind
 
 SITE, OKF = "site", "okf"
-LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
+LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
+    "lessons-jsonl",
+    "groove",
+    "ai-lessons-sqlite",
+    "markdown",
+    "agents-md",
+)
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
 FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound", OKF)
-TARGETS = (GROOVE, AGENTS, "claude-rules", "cursor", "copilot", "windsurf", "qwen", "compound", "skills", SITE, OKF)
+TARGETS = (
+    GROOVE,
+    AGENTS,
+    "claude-rules",
+    "cursor",
+    "copilot",
+    "windsurf",
+    "qwen",
+    "compound",
+    "skills",
+    SITE,
+    OKF,
+)
 
 _NAMES = {
     r"(agents|claude|claude\.local|gemini|qwen|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
@@ -52,7 +70,8 @@ _TARGET_OF = {
 }
 """The form of an export, by the end of its path."""
 
-part = Group("admin")  # These commands hang in the group of that name
+# These commands hang in the group of that name
+part = Group("admin")
 
 
 remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
@@ -60,16 +79,22 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 
 @part.command("sync", examples=["", "--remote origin"])
 @remote_option
-@click.option("--take", type=click.Choice(["theirs"]), help="Where the remote's branch was rewritten or renamed.")
+@click.option(
+    "--take",
+    type=click.Choice(["theirs"]),
+    help="Where the remote's branch was rewritten or renamed.",
+)
 def sync(call: Call, remote: str | None, take: str | None) -> int:
-    """Share: commit what waits, fetch, merge, push. Exit code 5: a file needs your decision; 8: a push was refused.
+    """Share: commit what waits, fetch, merge, push.
 
-    It needs a remote (git remote add origin ADDRESS), and pushes where git would push. History that was rewritten or
-    deleted on the remote is not sent again: it stops there, and --take theirs goes on with the remote's, with yours on
-    a branch `kept/…` here.
+    Exit code 5: a file needs your decision; 8: a push was refused.
 
-    It merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are
-    merged key by key and line by line where there is no conflict; rules never are.
+    It needs a remote (git remote add origin ADDRESS), and pushes where git would push. History that
+    was rewritten or deleted on the remote is not sent again: it stops there, and --take theirs goes
+    on with the remote's, with yours on a branch `kept/…` here.
+
+    It merges and never rebases, because a rebase loses who approved what. Entries that both sides
+    changed are merged key by key and line by line where there is no conflict; rules never are.
     """
     done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
     call.answer(done, text_jobs.synced)
@@ -77,12 +102,21 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
 
 
 def _sync_code(done: app.sharing.Synced) -> int:
-    return Conflict.exit_code if done.conflicts else Refused.exit_code if done.unsent else 0
+    if done.conflicts:
+        return Conflict.exit_code
+    if done.unsent:
+        return Refused.exit_code
+    return 0
 
 
 @part.command("conflicts", examples=["", "--json"])
 @click.argument("ref", metavar="[ID]", required=False)
-@click.option("--take", type=click.Choice(["mine", "theirs", "ours"]), metavar="mine|theirs", help="Take one version.")
+@click.option(
+    "--take",
+    type=click.Choice(["mine", "theirs", "ours"]),
+    metavar="mine|theirs",
+    help="Take one version.",
+)
 @remote_option
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> int:
     """Show what the last sync could not merge, both versions, or resolve a conflict with --take mine or theirs.
@@ -94,25 +128,36 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         return 0
     torn = app.sharing.conflicts(call.library, ref, remote=remote).entries
     if len(torn) != 1:
-        raise UsageError("--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts")
-    take = "ours" if take == "mine" else take
+        raise UsageError(
+            "--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts"
+        )
+    if take == "mine":
+        take = "ours"
     settled = app.sharing.resolve(call.library, torn[0].id, take, remote=remote)
     call.answer(settled, text_jobs.resolved)
-    return _sync_code(settled.shared) if settled.shared else 0
+    if settled.shared:
+        return _sync_code(settled.shared)
+    return 0
 
 
 @part.command("recover", examples=["--list", ""])
 @click.argument("refs", metavar="[ID]...", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Only show what can be recovered.")
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
-    """Restore writes that git stash, clean or reset removed before their commit: all, or by ID or path."""
+    """Restore writes that git stash, clean or reset removed before their commit.
+
+    All, or by ID or path.
+    """
     call.answer(app.sharing.recover(call.library, refs, only_list=only_list), text_jobs.recovered)
 
 
 @part.command("undo", examples=["", "2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
 def undo(call: Call, count: int) -> None:
-    """Revert the last job of this program, or the last N, by a new commit. Decisions about rules stay."""
+    """Revert the last job of this program, or the last N, by a new commit.
+
+    Decisions about rules stay.
+    """
     call.answer(app.sharing.undo(call.library, count), text_jobs.undone)
 
 
@@ -129,14 +174,25 @@ def undo(call: Call, count: int) -> None:
 @click.argument("file", metavar="PATH", type=click.Path())
 @click.argument("globs", metavar="[GLOB]...", nargs=-1)
 @click.option(
-    "--to", "form", metavar="FORM", type=click.Choice(TARGETS), help=f"{', '.join(TARGETS)}; else by the name."
+    "--to",
+    "form",
+    metavar="FORM",
+    type=click.Choice(TARGETS),
+    help=f"{', '.join(TARGETS)}; else by the name.",
 )
 @click.option("--project", metavar="P", help="Only this project; and, for agents, what is global.")
 @click.option("--replace", is_flag=True, help="Also replace files that are not ours.")
 @click.option("--max-chars", "most", metavar="N", type=click.IntRange(min=1), default=20_000, show_default=True,
               help="For agents: most characters.")  # fmt: skip
 def export(
-    call: Call, file: str, globs: tuple[str, ...], form: str | None, project: str | None, most: int, *, replace: bool
+    call: Call,
+    file: str,
+    globs: tuple[str, ...],
+    form: str | None,
+    project: str | None,
+    most: int,
+    *,
+    replace: bool,
 ) -> None:
     """Write every entry into one JSON file (- is stdout), or what is in force into files that agents read.
 
@@ -155,11 +211,19 @@ def export(
         from ai_lessons.interfaces.web import pages
 
         draw = pages.draw if form == SITE else app.transfer.bundle
-        done = app.transfer.export_site(call.library, place, draw, project, form=form, replace=replace)
+        done = app.transfer.export_site(
+            call.library, place, draw, project, form=form, replace=replace
+        )
         call.answer(done, text_jobs.exported)
         return
     done = app.transfer.export_file(
-        call.library, None if file == "-" else place, form, project=project, globs=globs, most=most, replace=replace
+        call.library,
+        None if file == "-" else place,
+        form,
+        project=project,
+        globs=globs,
+        most=most,
+        replace=replace,
     )
     if done.document is not None:
         call.exactly(output.dump(done.document) + "\n")
@@ -187,7 +251,11 @@ def target_of(place: Path) -> str:
 )
 @click.argument("files", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
+    "--from",
+    "form",
+    metavar="FORM",
+    type=click.Choice(FORMATS),
+    help=f"{', '.join(FORMATS)}; else by the name.",
 )
 @click.option("--project", metavar="P", help="Project of notes and instructions (default: global).")
 @click.option(
@@ -198,32 +266,50 @@ def target_of(place: Path) -> str:
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 def import_files(
-    call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, dry_run: bool
+    call: Call,
+    files: tuple[str, ...],
+    form: str | None,
+    project: str | None,
+    split_up: bool,
+    dry_run: bool,
 ) -> None:
-    """Import what another tool or repository stored. A second run adds nothing; rules become proposals.
+    """Import what another tool or repository stored.
 
-    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories or instructions of
-    an agent: a file, a folder with such files, or a quoted glob.
+    A second run adds nothing; rules become proposals.
+
+    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories
+    or instructions of an agent: a file, a folder with such files, or a quoted glob.
     """
     places = app.transfer.source_files(files, call.settings.cwd)
     form = form or guess(places[0])
-    done = app.transfer.import_files(call.library, places, form, project=project, split_up=split_up, dry_run=dry_run)
+    done = app.transfer.import_files(
+        call.library, places, form, project=project, split_up=split_up, dry_run=dry_run
+    )
     call.answer(done, text_jobs.ported)
 
 
 def guess(file: Path) -> str:
-    """The form of a file by its name; a folder holds notes. Raises UsageError: the name does not show it."""
+    """The form of a file by its name; a folder holds notes.
+
+    Raises UsageError: the name does not show it.
+    """
     for names, form in _NAMES.items():
         if re.fullmatch(names, file.name, re.IGNORECASE):
             return form
     if not file.is_dir():
-        raise UsageError(f"the name {file.name!r} does not show its form", hint="give --from " + "|".join(FORMATS))
+        raise UsageError(
+            f"the name {file.name!r} does not show its form",
+            hint="give --from " + "|".join(FORMATS),
+        )
     return MARKDOWN
 
 
 @part.command("migrate")
 def migrate(call: Call) -> None:
-    """Bring the repository to the newest file format: a tag, then one commit, which `undo` reverts."""
+    """Bring the repository to the newest file format.
+
+    A tag, then one commit, which `undo` reverts.
+    """
     call.answer(app.setup.migrate(call.library), text_jobs.migrated)
 
 
@@ -241,27 +327,54 @@ def admin() -> None:
     """Set up, check and maintain the repository."""
 
 
-@admin.command("init", examples=["", "--from /srv/git/knowledge.git --hosts", "team-knowledge --team --no-hooks"])
+@admin.command(
+    "init",
+    examples=["", "--from /srv/git/knowledge.git --hosts", "team-knowledge --team --no-hooks"],
+)
 @click.argument("path", required=False, type=click.Path())
 @click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
 @click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
 @click.option("--starters", is_flag=True, help="Add the starter set; its rules wait as proposals.")
-@click.option("--hosts", "connect", is_flag=True, help="Also connect the agent hosts of this machine; you are asked.")
-@click.option("--yes", is_flag=True, help="Do not ask about them; needed where there is no terminal.")
+@click.option(
+    "--hosts",
+    "connect",
+    is_flag=True,
+    help="Also connect the agent hosts of this machine; you are asked.",
+)
+@click.option(
+    "--yes", is_flag=True, help="Do not ask about them; needed where there is no terminal."
+)
 def init(
-    call: Call, path: str | None, from_url: str | None, connect: bool, yes: bool, no_hooks: bool, **how: bool
+    call: Call,
+    path: str | None,
+    from_url: str | None,
+    connect: bool,
+    yes: bool,
+    no_hooks: bool,
+    **how: bool,
 ) -> None:
     """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
-    place, where = call.settings.cwd / path if path else call.root, settings.where(os.environ, call.settings.cwd)
+    place, where = (
+        call.settings.cwd / path if path else call.root,
+        settings.where(os.environ, call.settings.cwd),
+    )
     if connect:
-        _need_yes(call, yes)  # before anything is made
-    done = app.setup.init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, **how)
-    apart = tuple(host.name for host in app.setup.hosts(where) if not any(target.ours for target in host.targets))
+        # before anything is made
+        _need_yes(call, yes)
+    done = app.setup.init_repository(
+        place, call.options(), from_url=from_url, hooks=not no_hooks, **how
+    )
+    apart = tuple(
+        host.name
+        for host in app.setup.hosts(where)
+        if not any(target.ours for target in host.targets)
+    )
     if connect and apart:
         try:
             changes = app.setup.connect(where, (), "install", partial(_agreed, call, yes=yes))
-        except Refused as error:  # the repository is there
+        except Refused as error:
+            # the repository is there
             done = done._replace(notes=(*done.notes, f"agent hosts: {error.message}"))
         else:
             done, apart = done._replace(connected=changes), ()
@@ -276,12 +389,17 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
     report = app.health.validate(call.library, paths, fix=fix, content=ci)
     call.answer(report, text_jobs.report)
-    return InvalidEntry.exit_code if report.problems else 0
+    if report.problems:
+        return InvalidEntry.exit_code
+    return 0
 
 
 @admin.command("doctor")
 def doctor(call: Call) -> int:
-    """Check everything around the files, and name the fix for each finding. Exit code 1 if something is wrong."""
+    """Check everything around the files, and name the fix for each finding.
+
+    Exit code 1 if something is wrong.
+    """
     where = settings.where(os.environ, call.settings.cwd)
     checks = app.health.doctor(call.library, where, hook.CHECK)
     call.answer(checks, text_jobs.checks)
@@ -301,7 +419,10 @@ def tiers(call: Call) -> None:
 
 
 @admin.command(
-    "stats", tool=Tool("stats", [], lambda: app.health.Stats, "How much is kept, and what waits.", reads=True)
+    "stats",
+    tool=Tool(
+        "stats", [], lambda: app.health.Stats, "How much is kept, and what waits.", reads=True
+    ),
 )
 def stats(call: Call) -> None:
     """Counts and sizes."""
@@ -310,7 +431,9 @@ def stats(call: Call) -> None:
 
 @admin.command("save", examples=["", "--edits"])
 @click.option(
-    "--edits", is_flag=True, help="Also commit what you edited, made, moved or removed by hand; rules are proposed."
+    "--edits",
+    is_flag=True,
+    help="Also commit what you edited, made, moved or removed by hand; rules are proposed.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask about them.")
 def save(call: Call, edits: bool, yes: bool) -> None:
@@ -338,7 +461,9 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 @options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def trust_script(call: Call, ref: str, yes: bool) -> None:
-    """Trust a script, and the files beside it that it names, as they are now on this machine; a change asks again.
+    """Trust a script, and the files beside it that it names, as they are now on this machine.
+
+    A change asks again.
 
     What this machine has not trusted yet is shown whole, and that text is what is trusted.
     """
@@ -346,7 +471,9 @@ def trust_script(call: Call, ref: str, yes: bool) -> None:
 
     def agreed(path: str, text: str) -> bool:
         if call.can_ask and not yes:
-            return command.confirm("\nTrust this text from now on?", *command.shown_to_trust(path, text))
+            return command.confirm(
+                "\nTrust this text from now on?", *command.shown_to_trust(path, text)
+            )
         shown.extend(command.shown_to_trust(path, text))
         return True
 
@@ -378,7 +505,9 @@ def config_get(call: Call, key: str | None) -> None:
 def config_set(call: Call, key: str, value: str) -> None:
     """Change one value; only its line in the file changes."""
     commit = app.setup.config_set(call.library, key, value)
-    call.answer({key: value}, text_jobs.pairs, lambda _: {"key": key, "value": value, "commit": commit})
+    call.answer(
+        {key: value}, text_jobs.pairs, lambda _: {"key": key, "value": value, "commit": commit}
+    )
 
 
 @admin.group("hooks")
@@ -391,17 +520,34 @@ def hooks_command(job: app.setup.HookJob, text: str) -> None:
 
     @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
     @click.option(
-        "--server", metavar="HUB", help="The hooks of this hub, which people push to, instead of this clone's."
+        "--server",
+        metavar="HUB",
+        help="The hooks of this hub, which people push to, instead of this clone's.",
     )
-    @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
-    @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
+    @click.option(
+        "--agents",
+        "paragraph",
+        is_flag=True,
+        help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.",
+    )
+    @click.option(
+        "--file",
+        "files",
+        metavar="F",
+        multiple=True,
+        help="Our paragraph in this file; may be given again.",
+    )
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...]) -> None:
         jobs, cwd = app.setup, call.settings.cwd
         if server:
             done = jobs.server_hook(job, cwd / server)
         elif paragraph or files:
-            done = jobs.instruct(job, cwd) if paragraph else ()
-            done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
+            if paragraph:
+                done = jobs.instruct(job, cwd)
+            else:
+                done = ()
+            if files:
+                done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
         else:
             done = jobs.hooks(call.library, job)
         call.answer(done, text_jobs.lines)
@@ -419,7 +565,8 @@ hooks_command("status", "Show which are installed.")
 def reindex(call: Call, refs: tuple[str, ...], kinds: frozenset[Kind], full: bool) -> None:
     """Bring catalog and index up to date now. Every search does this by itself.
 
-    Entries that are named, by ID or --type, are read again, with what a script is outside the repository.
+    Entries that are named, by ID or --type, are read again, with what a script is outside the
+    repository.
     """
     call.long = True
     call.answer(app.setup.reindex(call.library, refs, full=full, kinds=kinds), text_jobs.indexed)
@@ -445,7 +592,9 @@ def model_pull(call: Call) -> None:
 @admin.command("completion", examples=["--install", "fish"])
 @click.argument("shell", type=click.Choice(list(SHELLS)), required=False)
 @click.option(
-    "--install", is_flag=True, help="Write it where the shell reads it when it starts; replaces an older one."
+    "--install",
+    is_flag=True,
+    help="Write it where the shell reads it when it starts; replaces an older one.",
 )
 def completion(call: Call, shell: str | None, install: bool) -> None:
     """Print the script that completes our commands, ids, projects and tags in your shell, or install it."""
@@ -455,26 +604,41 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
     from ai_lessons.interfaces.lesson import lesson
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
-    kind = get_completion_class(name) if name in SHELLS else None
+    kind = None
+    if name in SHELLS:
+        kind = get_completion_class(name)
     if kind is None:
-        what = f"no completion for the shell {name!r}" if name else "$SHELL does not say which shell you use"
+        if name:
+            what = f"no completion for the shell {name!r}"
+        else:
+            what = "$SHELL does not say which shell you use"
         raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
     scripts = {
         "ai-lessons": kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source().rstrip("\n"),
         "lesson": kind(lesson, {}, "lesson", "_LESSON_COMPLETE").source().rstrip("\n"),
     }
     text = script = "\n".join(scripts.values())
-    if install and name == "fish":  # it reads a file for each command
+    if install and name == "fish":
+        # it reads a file for each command
         folder = _start_folder("XDG_CONFIG_HOME", "~/.config") / "fish/completions"
-        text = "\n".join(app.setup.complete(folder / f"{command}.fish", part) for command, part in scripts.items())
+        text = "\n".join(
+            app.setup.complete(folder / f"{command}.fish", part)
+            for command, part in scripts.items()
+        )
     elif install:
-        place = _start_folder("ZDOTDIR", "~") if name == "zsh" else Path("~").expanduser()
+        if name == "zsh":
+            place = _start_folder("ZDOTDIR", "~")
+        else:
+            place = Path("~").expanduser()
         text = app.setup.complete(place / f".{name}rc", script)
     call.answer(script, lambda _, _view: text, lambda _: {"shell": name, "script": script})
 
 
 def _start_folder(variable: str, default: str) -> Path:
-    """Where a shell looks: the folder that a variable of the environment names, or the one without it."""
+    """Where a shell looks.
+
+    The folder that a variable of the environment names, or the one without it.
+    """
     return Path(os.environ.get(variable) or default).expanduser()
 
 
@@ -482,28 +646,38 @@ def _start_folder(variable: str, default: str) -> Path:
 def index() -> None:
     """The search index: its state, and a shared one, so that others need not compute vectors.
 
-    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the
+    environment (AWS_REGION, …).
     """
 
 
 @index.command("status")
 @click.argument("uri", required=False)
 def index_status(call: Call, uri: str | None) -> None:
-    """Show what is in the index; with URI also what a shared one holds, and how much of it is usable here."""
+    """Show what is in the index.
+
+    With URI also what a shared one holds, and how much of it is usable here.
+    """
     call.answer(app.setup.index_status(call.library, uri), text_jobs.index_state)
 
 
 @index.command("push", examples=["/srv/git/knowledge-index"])
 @click.argument("uri")
 def push(call: Call, uri: str) -> None:
-    """Complete the index and copy it to the shared one at URI: for the machine that builds it for all."""
+    """Complete the index and copy it to the shared one at URI.
+
+    For the machine that builds it for all.
+    """
     call.answer(app.setup.index_push(call.library, uri), text_jobs.pushed)
 
 
 @index.command("pull", examples=["/srv/git/knowledge-index"])
 @click.argument("uri")
 def pull(call: Call, uri: str) -> None:
-    """Copy the vectors of the shared index at URI. Texts are never copied: they come from your own files."""
+    """Copy the vectors of the shared index at URI.
+
+    Texts are never copied: they come from your own files.
+    """
     call.answer(app.setup.index_pull(call.library, uri), text_jobs.pulled)
 
 
@@ -513,11 +687,20 @@ admin.add_command(mcp.mcp)
 
 @admin.command("hosts", examples=["", "--install", "--remove cursor"])
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--install", "job", flag_value="install", help="Set up our hooks and MCP server, for all your projects.")
-@click.option("--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was.")
+@click.option(
+    "--install",
+    "job",
+    flag_value="install",
+    help="Set up our hooks and MCP server, for all your projects.",
+)
+@click.option(
+    "--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was."
+)
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> int:
-    """Show the agent hosts on this machine and how we are connected to them; set them up, all or by NAME.
+    """Show the agent hosts on this machine and how we are connected to them.
+
+    Set them up, all or by NAME.
 
     With -v every changed line is shown. Exit code 1: settings were left alone.
     """
@@ -532,14 +715,19 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
 
 def _need_yes(call: Call, yes: bool) -> None:
     if not yes and not call.can_ask:
-        raise Refused("settings of other programs change only after a yes", hint="ask on a terminal, or say --yes")
+        raise Refused(
+            "settings of other programs change only after a yes",
+            hint="ask on a terminal, or say --yes",
+        )
 
 
 def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -> bool:
     """Show what would change in settings of other programs, and ask unless `yes`."""
     _need_yes(call, yes)
     if call.verbose and not call.json:
-        call.say("\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff))
+        call.say(
+            "\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff)
+        )
     elif not yes:
         call.say(text_jobs.to_change(changes, call.view))
     return yes or command.confirm("\nChange these files?")
@@ -547,13 +735,22 @@ def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -
 
 # hidden, because only an agent host calls it
 @admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
-@click.option("--explain", is_flag=True, help="Show which entries are given and which are not, each with the reason.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Show which entries are given and which are not, each with the reason.",
+)
 def agent_hook(call: Call, explain: bool) -> None:
-    """Answer one event of an agent host, from standard input. On an error it prints nothing and exits with 0."""
+    """Answer one event of an agent host, from standard input.
+
+    On an error it prints nothing and exits with 0.
+    """
     from ai_lessons.interfaces.agent_hook import run
 
     if is_terminal(sys.stdin):
-        raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
+        raise UsageError(
+            "an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts"
+        )
     answer = run(call.repo, call.tier, explain=explain)
     if answer:
         click.echo(answer)
@@ -562,12 +759,25 @@ def agent_hook(call: Call, explain: bool) -> None:
 # hidden, because only a hook calls it
 @admin.command("check-push", hidden=True, examples=["< updates   # in a pre-receive hook"])
 def check_push(call: Call) -> int:
-    """Check a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
-    refused = app.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    """Check a push inside a pre-receive hook, from its standard input.
+
+    Exit code 8 if it is refused.
+    """
+    refused = app.setup.check_push(
+        Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines()
+    )
     if refused or call.json:
-        lines = [f"refused: {reason}" for reason in refused]
-        call.answer(refused, lambda _, view: text_jobs.lines(lines, view), lambda reasons: {"refused": reasons})
-    return Refused.exit_code if refused else 0
+        lines = []
+        for reason in refused:
+            lines.append(f"refused: {reason}")
+        call.answer(
+            refused,
+            lambda _, view: text_jobs.lines(lines, view),
+            lambda reasons: {"refused": reasons},
+        )
+    if refused:
+        return Refused.exit_code
+    return 0
 
 
 # hidden, because only a hook calls it
@@ -576,16 +786,25 @@ def after_merge(call: Call) -> None:
     """Say what the merge that git has just made did to rules, and bring the catalog up to date."""
     done = app.arrivals.after_merge(call.library)
     if done or call.json:
-        lines = [f"ai-lessons: {text}" for text in done]
-        call.answer(done, lambda _, view: text_jobs.lines(lines, view), lambda every: {"lines": every})
+        lines = []
+        for text in done:
+            lines.append(f"ai-lessons: {text}")
+        call.answer(
+            done, lambda _, view: text_jobs.lines(lines, view), lambda every: {"lines": every}
+        )
 
 
 # hidden, because only git calls it
 @admin.command("merge-file", hidden=True, examples=["%O %A %B %P"])
-@click.argument("files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path))
+@click.argument(
+    "files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path)
+)
 @click.argument("path")
 def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
-    """Merge one file that two sides changed, key by key and line by line; the result is written over OURS."""
+    """Merge one file that two sides changed, key by key and line by line.
+
+    The result is written over OURS.
+    """
     app.sharing.merge_file(path, *files)
 
 
@@ -597,7 +816,10 @@ admin.commands.update(review.to_admin.commands)
 @click.option("--reset", is_flag=True, help="Forget what was learned; without a NAME, of all.")
 def params(call: Call, name: str | None, reset: bool) -> None:
     """Show the parameters that are learned from outcomes, or reset them."""
-    job = app.health.params_reset if reset else app.health.params
+    if reset:
+        job = app.health.params_reset
+    else:
+        job = app.health.params
     call.answer(job(call.library, name), text.params)
 
 
@@ -611,7 +833,10 @@ def warm() -> None:
 
 def _helpers(helpers: tuple[app.daemon_client.HelperState, ...], _view: View) -> str:
     """A line for each helper and each of its repositories."""
-    rows = [] if helpers else ["No helper runs."]
+    if helpers:
+        rows = []
+    else:
+        rows = ["No helper runs."]
     for helper in helpers:
         rows.append(
             f"{helper.state}: process {helper.pid}, {helper.seconds} s, {helper.megabytes} MB, "

@@ -1,4 +1,7 @@
-"""One run of the program: commands and groups, questions to the person, and the one place that ends it."""
+"""One run of the program.
+
+Commands and groups, questions to the person, and the one place that ends it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ if TYPE_CHECKING:
     Places = Mapping[str, tuple[str, str]]
 
 NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
-    NotFound: "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list shows what is there",
+    NotFound: (
+        "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list "
+        "shows what is there"
+    ),
     UsageError: "the same command with --help says what it takes",
     InvalidEntry: "nothing was written: mend what is named, then repeat the command",
     Conflict: "look at what is there now (ai-lessons show ID), then try again",
@@ -71,7 +77,10 @@ def in_words(error: AiLessonsError) -> str:
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
-    """Call the program; return its exit code, and print an error on stderr, as JSON if `args` have `--json`."""
+    """Call the program.
+
+    Return its exit code, and print an error on stderr, as JSON if `args` have `--json`.
+    """
     _open_streams()
     try:
         _refuse_bytes(args)
@@ -92,19 +101,27 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
         if not _of_output(error):
             return _bug(args)
         _forget_output()
-        return _print_error(AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1)
+        return _print_error(
+            AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1
+        )
     except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
         return _bug(args)
-    return code if isinstance(code, int) else 0
+    if isinstance(code, int):
+        return code
+    return 0
 
 
 def _open_streams() -> None:
-    """Let a standard stream that was closed (`>&-`) lead nowhere: else the next file that is opened takes its place."""
+    """Let a standard stream that was closed (`>&-`) lead nowhere.
+
+    Else the next file that is opened takes its place.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
@@ -120,12 +137,15 @@ def _refuse_bytes(args: Sequence[str]) -> None:
 def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
     from ai_lessons.settings import is_agent
 
-    if "--json" in takewhile(lambda word: word != "--", args):  # what follows is for the script
+    if "--json" in takewhile(lambda word: word != "--", args):
+        # what follows is for the script
         error.hint = next_step(error)
         click.echo(output.dump(output.error(error)), err=True)
         return code
     # a crash is one line
-    words = "error: " + (f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error))
+    words = "error: " + (
+        f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error)
+    )
     if is_agent(os.environ):
         words = output.refused(words)
     remark(words)
@@ -139,10 +159,14 @@ def translated(error: click.ClickException) -> AiLessonsError:
         return UsageError(f"no command {error.command_name!r}", hint=hint)
     if not isinstance(error, click.UsageError):
         return AiLessonsError(error.format_message())
-    hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
+    if error.ctx:
+        hint = f"see {error.ctx.command_path} --help"
+    else:
+        hint = "see ai-lessons --help"
     if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
         words = any(parameter.nargs == -1 for parameter in error.ctx.command.params)
-        hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}" if words else hint
+        if words:
+            hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}"
     return UsageError(error.format_message().rstrip("."), hint=hint)
 
 
@@ -156,7 +180,9 @@ def _near(name: str, ctx: click.Context) -> str:
         for n, word in enumerate(path, 1):
             commands.setdefault(word, " ".join((program.command_path, *path[:n])))
     near = get_close_matches(name, commands, 1)
-    return f"did you mean: {commands[near[0]]}?" if near else ""
+    if near:
+        return f"did you mean: {commands[near[0]]}?"
+    return ""
 
 
 def _forget_output() -> int:
@@ -166,10 +192,15 @@ def _forget_output() -> int:
 
 
 def _of_output(error: OSError) -> bool:
-    """Whether it was raised by writing our output: inside `click.echo`, or by the flush in `run`."""
+    """Whether it was raised by writing our output.
+
+    Inside `click.echo`, or by the flush in `run`.
+    """
     from traceback import walk_tb
 
-    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    codes = []
+    for frame, _ in walk_tb(error.__traceback__):
+        codes.append(frame.f_code)
     return click.echo.__code__ in codes or codes[-1] is run.__code__
 
 
@@ -195,7 +226,9 @@ def _save_report(report: str, args: Sequence[str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     about = f"ai-lessons {version()}, Python {sys.version}, {platform.platform()}"
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
+    with open(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as out:
         out.write(f"{about}\narguments: {list(args)!r}\n\n{report}")
     return file
 
@@ -207,7 +240,9 @@ def ask_trust(path: str, text: str) -> bool:
 
 def shown_to_trust(path: str, text: str) -> list[str]:
     """A script that this machine does not know, whole: what a person trusts is what was shown."""
-    rows = [f"    {row}" for row in clean(text).splitlines()]
+    rows = []
+    for row in clean(text).splitlines():
+        rows.append(f"    {row}")
     return [f"{line(path)} has not been run on this machine, or has changed since:\n", *rows]
 
 
@@ -219,10 +254,16 @@ def ask_keys(question: str, keys: list[str]) -> bool:
 
 def ask_source(doc: str, path: str, file: str) -> bool:
     """Ask whether a doc may be read from a file that it was not added from on this machine."""
-    target = f", a link to {line(file)}," if file != os.path.expanduser(path) else ""
+    if file != os.path.expanduser(path):
+        target = f", a link to {line(file)},"
+    else:
+        target = ""
     return confirm(
         "Read it, also from now on?",
-        f"{line(doc)} would be read from {line(path)}{target} and was not added from there on this machine.",
+        (
+            f"{line(doc)} would be read from {line(path)}{target} and was not added from "
+            "there on this machine."
+        ),
         "The content of that file is then committed, and shared by the next sync.",
     )
 
@@ -242,26 +283,41 @@ T = TypeVar("T")
 
 
 def open_editor(text: str, suffix: str) -> str | None:
-    """Open the user's editor on a text: what was saved, byte for byte; None if it is the same or was not saved."""
+    """Open the user's editor on a text: what was saved, byte for byte.
+
+    None if it is the same or was not saved.
+    """
     if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         hint = "set EDITOR, or give the text with --content or --file"
         raise UsageError("there is no terminal to edit on", hint=hint)
     from ai_lessons.model import texts
 
-    # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file alone.
+    # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file
+    # alone.
     try:
         saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
     except click.ClickException as error:
         hint = "set EDITOR to a program that is there, such as EDITOR=nano, or give the text with --content or --file"
         raise AiLessonsError(error.format_message(), hint=hint) from error
-    edited = text if saved is None else texts.decode(saved, "the edited text")
-    return None if edited == text else edited
+    if saved is None:
+        edited = text
+    else:
+        edited = texts.decode(saved, "the edited text")
+    if edited == text:
+        return None
+    return edited
 
 
 def write_new(explanation: str) -> str:
-    """Text written in the editor; the explanation is a comment at the top, and is removed afterwards."""
+    """Text written in the editor.
+
+    The explanation is a comment at the top, and is removed afterwards.
+    """
     return re.sub(
-        r"\A<!--.*?-->\n*", "", open_editor(f"<!-- {explanation} -->\n\n", ".md") or "", flags=re.DOTALL
+        r"\A<!--.*?-->\n*",
+        "",
+        open_editor(f"<!-- {explanation} -->\n\n", ".md") or "",
+        flags=re.DOTALL,
     ).strip()
 
 
@@ -274,7 +330,9 @@ def read_text(file: str) -> str:
         return read_input()
     if os.path.isdir(os.path.expanduser(file)):
         every = f"ai-lessons contribute add-resource --type doc --path {file} --recursive"
-        raise UsageError(f"{file} is a folder", hint=f"name a file in it, or keep all of it as docs: {every}")
+        raise UsageError(
+            f"{file} is a folder", hint=f"name a file in it, or keep all of it as docs: {every}"
+        )
     from ai_lessons.settings import current_folder
 
     try:
@@ -287,20 +345,29 @@ def new_text(content: str | None, file: str | None) -> str | None:
     """The text that replaces the old one, or None."""
     if content is not None and file is not None:
         raise UsageError("the text is given twice", hint="use one of --content and --file")
-    return read_text(file or "-") if file or content == "-" else content
+    if file or content == "-":
+        return read_text(file or "-")
+    return content
 
 
 def read_input() -> str:
-    """All of standard input; empty for a tool of MCP. Prints that it waits when nothing comes for a while."""
+    """All of standard input; empty for a tool of MCP.
+
+    Prints that it waits when nothing comes for a while.
+    """
     from ai_lessons.model import texts
 
-    if sys.stdin is None or threading.current_thread() is not threading.main_thread():  # closed by the caller: `<&-`
+    if sys.stdin is None or threading.current_thread() is not threading.main_thread():
+        # closed by the caller: `<&-`
         return ""
     # a stream without a file descriptor (in tests) cannot be waited for, and does not block
     with contextlib.suppress(OSError, ValueError):
         # a pipe that brings nothing for two seconds: say what we wait for
         if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], 2.0)[0]:
-            click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
+            click.echo(
+                "reading the content from standard input (give --content TEXT to avoid it) …",
+                err=True,
+            )
     return texts.decode(sys.stdin.buffer.read(), "standard input")
 
 
@@ -334,10 +401,12 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Argument(NamedTuple):
-    """One argument of a tool: the name that agents see, and that of the command's parameter where it differs.
+    """One argument of a tool.
 
-    `single`: an agent gives one value where people may give many. `note` describes it, `default` holds if it is absent.
-    `required`: agents must give what people may leave out.
+    The name that agents see, and that of the command's parameter where it differs.
+
+    `single`: an agent gives one value where people may give many. `note` describes it, `default`
+    holds if it is absent. `required`: agents must give what people may leave out.
     """
 
     name: str
@@ -351,9 +420,10 @@ class Argument(NamedTuple):
 class Tool(NamedTuple):
     """How agents call a command over MCP.
 
-    `takes` has the arguments in the order that an agent sees; a string is the name of a parameter. `answer` gives the
-    type of the answer, or is the key under which an array stands. `description` replaces the help's first sentence.
-    `notice` stands above the answer. `kinds` of entries are what a search may find, all if none are named.
+    `takes` has the arguments in the order that an agent sees; a string is the name of a parameter.
+    `answer` gives the type of the answer, or is the key under which an array stands. `description`
+    replaces the help's first sentence. `notice` stands above the answer. `kinds` of entries are
+    what a search may find, all if none are named.
     """
 
     name: str
@@ -364,12 +434,17 @@ class Tool(NamedTuple):
     kinds: tuple[Kind, ...] = ()
     reads: bool = False
     destroys: bool = False
-    repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
-    alone: bool = False  # It may take long and shares nothing with other calls
+    # Calling it once more with the same arguments changes nothing more
+    repeatable: bool = False
+    # It may take long and shares nothing with other calls
+    alone: bool = False
 
 
 class HelpfulCommand(click.Command):
-    """A command whose help neither truncates nor misaligns; with `common` options it lists the others below them."""
+    """A command whose help neither truncates nor misaligns.
+
+    With `common` options it lists the others below them.
+    """
 
     common: tuple[str, ...] = ()
 
@@ -383,7 +458,10 @@ class HelpfulCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "More": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                title = "More" if self.common and param.name not in self.common else "Options"
+                if self.common and param.name not in self.common:
+                    title = "More"
+                else:
+                    title = "Options"
                 sections[title].append(record)
         for title, records in sections.items():
             if records:
@@ -392,19 +470,32 @@ class HelpfulCommand(click.Command):
 
 
 class Command(HelpfulCommand):
-    """A command whose help ends with examples, and that takes the global options too; perhaps a `tool` for agents.
+    """A command whose help ends with examples, and that takes the global options too.
 
-    An example is what follows the command, or has `{}` in its place. The function gets the `Call` first.
+    Perhaps a `tool` for agents.
+
+    An example is what follows the command, or has `{}` in its place. The function gets the `Call`
+    first.
     """
 
     alias_of: str | None = None
 
     def __init__(
-        self, *args: Any, examples: Sequence[str] = ("",), tool: Tool | None = None, common: str = "", **kwargs: Any
+        self,
+        *args: Any,
+        examples: Sequence[str] = ("",),
+        tool: Tool | None = None,
+        common: str = "",
+        **kwargs: Any,
     ) -> None:
         self.examples, self.tool, self.common = examples, tool, tuple(common.split())
-        params, callback = kwargs["params"] + global_options(hidden=True), click.pass_obj(kwargs["callback"])
-        super().__init__(*args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT})
+        params, callback = (
+            kwargs["params"] + global_options(hidden=True),
+            click.pass_obj(kwargs["callback"]),
+        )
+        super().__init__(
+            *args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT}
+        )
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it. Raises Interrupted: Ctrl-C was pressed."""
@@ -416,9 +507,13 @@ class Command(HelpfulCommand):
 
     def typed(self, command: str) -> list[str]:
         """The examples as they are typed where `command` calls this command."""
-        return [
-            example.format(command) if "{}" in example else f"{command} {example}".rstrip() for example in self.examples
-        ]
+        results: list[str] = []
+        for example in self.examples:
+            if "{}" in example:
+                results.append(example.format(command))
+            else:
+                results.append(f"{command} {example}".rstrip())
+        return results
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples as they are typed: never wrapped, ready to copy."""
@@ -434,16 +529,28 @@ def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None
 
 
 def global_options(*, hidden: bool = False) -> list[click.Option]:
-    """The options of a program, which each command takes, too; its help shows only `--json` (`hidden`)."""
+    """The options of a program, which each command takes, too.
+
+    Its help shows only `--json` (`hidden`).
+    """
     common: dict[str, Any] = {"expose_value": False, "callback": _remember, "is_eager": True}
     minor = {"hidden": hidden, **common}
     repo = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
     return [
         click.Option(["--repo"], metavar="PATH", help=repo, **minor),
-        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.", **minor),
-        click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too.", **common),
+        click.Option(
+            ["--tier"],
+            metavar="TIER",
+            help="Repository by tier: project, user or enterprise:NAME.",
+            **minor,
+        ),
+        click.Option(
+            ["--json"], is_flag=True, help="Print data instead of text; errors too.", **common
+        ),
         click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress.", **minor),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Show every detail of each result.", **minor),
+        click.Option(
+            ["-v", "--verbose"], is_flag=True, help="Show every detail of each result.", **minor
+        ),
     ]
 
 
@@ -456,13 +563,21 @@ def show_version(program: CommandT) -> CommandT:
             ctx.exit()
 
     option = click.option(
-        "--version", is_flag=True, is_eager=True, expose_value=False, callback=show, help="Print the version."
+        "--version",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Print the version.",
     )
     return option(program)
 
 
 def version() -> str:
-    """The version that is installed, by the name of its folder of metadata: `importlib.metadata` costs 20 ms."""
+    """The version that is installed, by the name of its folder of metadata.
+
+    `importlib.metadata` costs 20 ms.
+    """
     for folder in filter(os.path.isabs, sys.path):
         with suppress(OSError):
             for name in os.listdir(folder):
@@ -472,7 +587,10 @@ def version() -> str:
 
 
 class Alias(NamedTuple):
-    """An older name of a command, which no help lists: some options are set by it, and agents may have it as a tool."""
+    """An older name of a command, which no help lists.
+
+    Some options are set by it, and agents may have it as a tool.
+    """
 
     name: str
     command: str
@@ -484,21 +602,34 @@ class Alias(NamedTuple):
         from copy import copy
 
         alias = copy(command)
-        alias.name, alias.hidden, alias.tool, alias.alias_of = self.name, True, self.tool, command.name
+        alias.name, alias.hidden, alias.tool, alias.alias_of = (
+            self.name,
+            True,
+            self.tool,
+            command.name,
+        )
         alias.params = [copy(param) for param in command.params]
         for param in alias.params:
             if param.name in self.options:
                 value = param.default = self.options[param.name]
-                param.type = click.Choice(value) if isinstance(param.type, click.Choice) else param.type
+                if isinstance(param.type, click.Choice):
+                    param.type = click.Choice(value)
+                else:
+                    param.type = param.type
         return alias
 
 
 class Group(HelpfulCommand, click.Group):
-    """A group of commands in the order of definition; its help lists those of `sections`, with --all every one."""
+    """A group of commands in the order of definition.
+
+    Its help lists those of `sections`, with --all every one.
+    """
 
     command_class = Command
 
-    def __init__(self, *args: Any, sections: Mapping[str, str] = MappingProxyType({}), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, sections: Mapping[str, str] = MappingProxyType({}), **kwargs: Any
+    ) -> None:
         super().__init__(*args, context_settings=CONTEXT, **kwargs)
         self.sections, self.every = sections, False
         if sections:
@@ -514,14 +645,20 @@ class Group(HelpfulCommand, click.Group):
         """Take --all away before the command, so that it asks for the help where it stands alone."""
         before = list(takewhile(lambda word: word.startswith("-"), args))
         self.every = bool(self.sections) and "--all" in before
-        kept = [word for word in before if word != "--all"] if self.every else before
+        if self.every:
+            kept = [word for word in before if word != "--all"]
+        else:
+            kept = before
         return super().parse_args(ctx, kept + args[len(before) :])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options, then the commands of each section."""
         super().format_options(ctx, formatter)
         listed = " ".join(self.sections.values()).split()
-        unlisted = [name for name in self.list_commands(ctx) if not self.commands[name].hidden and name not in listed]
+        unlisted = []
+        for name in self.list_commands(ctx):
+            if not self.commands[name].hidden and name not in listed:
+                unlisted.append(name)
         sections = dict(self.sections)
         if self.every or not sections:
             sections["Rarely needed" if sections else "Commands"] = " ".join(unlisted)
@@ -532,20 +669,32 @@ class Group(HelpfulCommand, click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In the order of definition; a second name of a command is not listed."""
-        return [name for name, command in self.commands.items() if command.name == name]
+        commands: list[str] = []
+        for name, command in self.commands.items():
+            if command.name == name:
+                commands.append(name)
+        return commands
 
 
 Group.group_class = Group
 
 
 class LazyGroup(Group):
-    """The root: a group below it is imported only when called; `lazy` maps its name to `module:attribute` and help.
+    """The root: a group below it is imported only when called.
 
-    `short` maps a short name to the group, as `module:attribute`, and the name of the command there.
+    `lazy` maps its name to `module:attribute` and help.
+
+    `short` maps a short name to the group, as `module:attribute`, and the name of the command
+    there.
     """
 
     def __init__(
-        self, *args: Any, lazy: Places, short: Places, everyday: Sequence[tuple[str, str]], **kwargs: Any
+        self,
+        *args: Any,
+        lazy: Places,
+        short: Places,
+        everyday: Sequence[tuple[str, str]],
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.lazy, self.short, self.everyday = lazy, short, everyday
@@ -561,7 +710,9 @@ class LazyGroup(Group):
         if not module:
             return None
         command: click.Command = getattr(import_module(module), attribute)
-        return command.commands[name] if name and isinstance(command, click.Group) else command
+        if name and isinstance(command, click.Group):
+            return command.commands[name]
+        return command
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Everyday commands, groups, options."""
@@ -584,7 +735,10 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
 
 
 class Call:
-    """Global options, and what a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
+    """Global options, and what a command needs beyond its own arguments.
+
+    `tool`: an agent calls it over MCP.
+    """
 
     tool: ClassVar[bool] = False
     repo: str | None = None
@@ -593,7 +747,8 @@ class Call:
     quiet: bool = False
     verbose: bool = False
     bars: ProgressDisplay | None = None
-    long: bool = False  # The command may take minutes, so that it says how far it is without a terminal, too
+    # The command may take minutes, so that it says how far it is without a terminal, too
+    long: bool = False
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
@@ -626,13 +781,22 @@ class Call:
     @cached_property
     def library(self) -> Library:
         """The library on the repository, closed when the program ends."""
-        return click.get_current_context().find_root().with_resource(app.workspace.Library(self.root, self.options()))
+        return (
+            click.get_current_context()
+            .find_root()
+            .with_resource(app.workspace.Library(self.root, self.options()))
+        )
 
     @cached_property
     def ask(self) -> DaemonClient:
         """Runs jobs that only read, in the helper if it is warm."""
-        library_options = self.library.options if self.tool else self.options()
-        return app.daemon_client.DaemonClient(self.root, library_options, lambda: self.library, held=self.tool)
+        if self.tool:
+            library_options = self.library.options
+        else:
+            library_options = self.options()
+        return app.daemon_client.DaemonClient(
+            self.root, library_options, lambda: self.library, held=self.tool
+        )
 
     @property
     def can_ask(self) -> bool:
@@ -641,19 +805,24 @@ class Call:
 
     def sure(self, question: str) -> bool:
         """Whether a person says yes at a terminal; nobody else can."""
-        return self.can_ask and not self.settings.agent and confirm("Is that right?", line(question))
+        return (
+            self.can_ask and not self.settings.agent and confirm("Is that right?", line(question))
+        )
 
     @property
     def caller(self) -> str:
         """Who writes: `user` at a terminal, if the settings name no agent, else `ai`.
 
-        One of the three streams may be a file or a pipe; a program that captures what is printed holds two of them.
+        One of the three streams may be a file or a pipe; a program that captures what is printed
+        holds two of them.
         """
-        # A script of a person and an agent of a host that sets no variable look alike without a terminal. An agent's
-        # words with a person's standing are told to every agent, and nobody would find out; so a person's script has
-        # to say `--from user`.
+        # A script of a person and an agent of a host that sets no variable look alike without a
+        # terminal. An agent's words with a person's standing are told to every agent, and nobody
+        # would find out; so a person's script has to say `--from user`.
         terminals = sum(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
-        return "user" if not self.by_agent and terminals > 1 else "ai"
+        if not self.by_agent and terminals > 1:
+            return "user"
+        return "ai"
 
     @property
     def by_agent(self) -> bool:
@@ -663,7 +832,9 @@ class Call:
     @property
     def view(self) -> View:
         """How to draw on what stdout is."""
-        roots = {tier.name: str(tier.root) for tier in (*self.settings.places.known, *self.settings.places.reads)}
+        roots = {}
+        for tier in (*self.settings.places.known, *self.settings.places.reads):
+            roots[tier.name] = str(tier.root)
         home, verbose = "" if self.tool else os.path.expanduser("~"), self.tool or self.verbose
         view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
         if self.tool or not is_terminal(sys.stdout):
@@ -683,7 +854,8 @@ class Call:
     ) -> None:
         """Print a value as text or, with `--json`, as `data`; notes go to stderr.
 
-        An agent that calls a command that is a tool, too, gets text and notes behind the line that says what is data.
+        An agent that calls a command that is a tool, too, gets text and notes behind the line that
+        says what is data.
         """
         if self.bars:
             self.bars.finish()
@@ -699,7 +871,10 @@ class Call:
 
     def for_agents(self, tool: Tool, value: T, text: Callable[[T, View], str]) -> AgentText:
         """The text of an answer and its notes behind the line that says what is data."""
-        words, notes = text(value, BARE if tool.notice else self.view), [] if self.quiet else notes_of(value)
+        words, notes = (
+            text(value, BARE if tool.notice else self.view),
+            [] if self.quiet else notes_of(value),
+        )
         if is_nothing(value) and not notes:
             return output.behind("", words)
         return output.answered(tool.notice, self.settings.whereabouts, words, notes)
@@ -717,19 +892,29 @@ class Call:
             click.echo(text, color=self.view.colour)
 
     def exactly(self, text: str) -> None:
-        """Print text as it is, for programs that read our pipe: no newline added, nothing escaped."""
+        """Print text as it is, for programs that read our pipe.
+
+        No newline added, nothing escaped.
+        """
         click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
 
     def note(self, notes: Iterable[str]) -> None:
         """Print notes on stderr, unless `-q`; for agents below the line that says what is data."""
-        rows = [] if self.quiet else [f"note: {line(note)}" for note in dict.fromkeys(notes)]
+        if self.quiet:
+            rows = []
+        else:
+            rows = [f"note: {line(note)}" for note in dict.fromkeys(notes)]
         if rows and self.settings.agent:
             rows = [output.behind(output.DATA, *map(output.short_note, rows))]
         for row in rows:
             remark(row)
 
-    def edit_until_valid(self, job: Callable[[Edits], T], nothing: str = "nothing was changed") -> T:
-        """Run a job that edits, until its text is accepted or the user gives up: then the text is saved.
+    def edit_until_valid(
+        self, job: Callable[[Edits], T], nothing: str = "nothing was changed"
+    ) -> T:
+        """Run a job that edits, until its text is accepted or the user gives up.
+
+        Then the text is saved.
 
         `nothing` is the note where the job returns None.
         """
@@ -744,8 +929,11 @@ class Call:
                     click.echo(f"error: {clean(error.message)}", err=True)
                     if click.confirm("Edit again?", default=True, err=True):
                         continue
-                    error.message = "the edit was not written"  # the problem was shown before the question
-                error.hint = f"your text is kept in {edits.keep(self.settings.folders.state / 'edits')}"
+                    # the problem was shown before the question
+                    error.message = "the edit was not written"
+                error.hint = (
+                    f"your text is kept in {edits.keep(self.settings.folders.state / 'edits')}"
+                )
                 raise
             if result is None:
                 self.note([nothing])
@@ -764,9 +952,13 @@ def _size(stream: int = 1) -> tuple[int, int]:
     """Columns and lines of the terminal, without `shutil`, which imports every compression module."""
     try:
         columns, lines = os.get_terminal_size(stream)
-    except OSError:  # it is no terminal
+    except OSError:
+        # it is no terminal
         columns = lines = 0
-    wide, high = (int(text) if text.isdecimal() else 0 for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", "")))
+    wide, high = (
+        int(text) if text.isdecimal() else 0
+        for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", ""))
+    )
     return wide or columns or 80, high or lines or 24
 
 
@@ -780,9 +972,14 @@ def notes_of(value: object) -> list[str]:
     if is_nothing(value):
         return list(getattr(value, "notes", ()))[1:]
     answers: Iterable[object] = (value,)
-    if isinstance(value, tuple | list) and not hasattr(value, "notes"):  # an answer may be a tuple itself
+    if isinstance(value, tuple | list) and not hasattr(value, "notes"):
+        # an answer may be a tuple itself
         answers = value
-    return [note for answer in answers for note in getattr(answer, "notes", ())]
+    results: list[str] = []
+    for answer in answers:
+        for note in getattr(answer, "notes", ()):
+            results.append(note)
+    return results
 
 
 class ProgressLines:
@@ -793,20 +990,27 @@ class ProgressLines:
 
     def show(self, what: str, done: int, total: int) -> None:
         """Say how far it is, unless that was said within the last seconds."""
-        if time.monotonic() - self._last >= 10.0:  # between two lines of progress where there is no terminal
+        if time.monotonic() - self._last >= 10.0:
+            # between two lines of progress where there is no terminal
             self._last = time.monotonic()
             remark(f"{line(what)}: {done:,} of {total:,}")
 
 
 class ProgressDisplay:
-    """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
+    """One bar at a time, as a `Progress` callable.
+
+    For one thread; only where stderr is a terminal.
+    """
 
     def __init__(self) -> None:
         self._what, self._since, self.at = "", 0.0, ""
         self._bar: ProgressBar[int] | None = None
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show `done` of `total` steps of `what`, as a line if `total` is 0; another `what` begins another bar."""
+        """Show `done` of `total` steps of `what`, as a line if `total` is 0.
+
+        Another `what` begins another bar.
+        """
         if what != self._what:
             self.finish()
             self._what, self._since = what, time.monotonic()
@@ -815,9 +1019,12 @@ class ProgressDisplay:
         self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
         # a bar that flashes for less than half a second only disturbs
         if self._bar is None and done < total and time.monotonic() - self._since > 0.4:
-            # beside its name a bar needs 34 cells for its frame, both numbers, and how long it takes
+            # beside its name a bar needs 34 cells for its frame, both numbers, and how long it
+            # takes
             room = max(4, min(36, _size(2)[0] - len(what) - 34))
-            self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True, width=room)
+            self._bar = click.progressbar(
+                length=total, label=line(what), file=sys.stderr, show_pos=True, width=room
+            )
             self._bar.render_progress()
         if self._bar is not None:
             self._bar.length = total

@@ -33,7 +33,9 @@ NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 
 
 SECTIONS = {
-    "Commands": "add-lesson update edit delete link add-resource refresh keep suggest-rule harvest feedback",
+    "Commands": (
+        "add-lesson update edit delete link add-resource refresh keep suggest-rule harvest feedback"
+    ),
 }
 
 
@@ -75,17 +77,30 @@ LESSON_ARGUMENTS: list[str | Argument] = [
     common="title content file tags project about when do dont because",
 )
 @click.argument("path", metavar="[FILE|-]", required=False, type=click.Path())
-@click.option("--title", metavar="T", help="One sentence that says what was observed; default: the text's heading.")
+@click.option(
+    "--title",
+    metavar="T",
+    help="One sentence that says what was observed; default: the text's heading.",
+)
 @options.content_options
 @options.tags_option
 @options.project_option
-@click.option("--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
-@click.option("--source", type=options.SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
+@click.option(
+    "--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE
+)
+@click.option(
+    "--source", type=options.SOURCE, default="observed", show_default=True, help=HOW_KNOWN
+)
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
 @options.several("--context", "contexts", metavar="X", text="Where it holds;")
 @options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
 @options.several(
-    "--link", "links", type=options.new_link, metavar="[R=]ID", text="Entry it belongs to;", shell_complete=IDS
+    "--link",
+    "links",
+    type=options.new_link,
+    metavar="[R=]ID",
+    text="Entry it belongs to;",
+    shell_complete=IDS,
 )
 @pattern_options
 @options.about_options
@@ -102,7 +117,10 @@ def add_lesson(
     file = file or path
     text, is_pattern = command.new_text(content, file), fields["when"] and fields["because"]
     if text is None and not is_pattern:
-        text = command.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else command.read_input()
+        if is_terminal(sys.stdin):
+            text = command.write_new(EXPLAIN_LESSON)
+        else:
+            text = command.read_input()
     if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = fields.pop("project") or ""
@@ -110,15 +128,25 @@ def add_lesson(
         fields["title"], text, tags = app.editing.heading_and_text(text or "", file or "")
         fields["tags"] = (*fields["tags"], *tags)
     about = options.about(fields)
-    by = "ai" if call.by_agent else origin or call.caller
+    if call.by_agent:
+        by = "ai"
+    else:
+        by = origin or call.caller
     draft = LessonDraft(content=text or "", project=project, origin=by, about=about, **fields)
-    same = [] if anyway else app.editing.refuse_repetition(call.library, draft)
+    if anyway:
+        same = []
+    else:
+        same = app.editing.refuse_repetition(call.library, draft)
     pattern = (draft.when, draft.do, draft.dont, draft.because)
     asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
-    # what says the same in other words is named where that costs no start of the model; a helper looks while we write
+    # what says the same in other words is named where that costs no start of the model; a helper
+    # looks while we write
     near = (lambda: None) if anyway else call.ask.begin_if_warm("near_copies", asked)
     done = app.editing.add_lesson(call.library, draft)
-    notes = [note for entry_id, note in (near() or {}).items() if entry_id != done.id]
+    notes = []
+    for entry_id, note in (near() or {}).items():
+        if entry_id != done.id:
+            notes.append(note)
     notes = same + notes[: app.editing.FEW_COPIES]
     call.answer(done._replace(notes=(*done.notes, *notes)), text_jobs.written)
 
@@ -131,7 +159,11 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 
 
 @contribute.command(
-    "update", examples=["L-8F3K2A --confidence high --add-tags review", 'L-8F3K2A --because "PUT replaces all"']
+    "update",
+    examples=[
+        "L-8F3K2A --confidence high --add-tags review",
+        'L-8F3K2A --because "PUT replaces all"',
+    ],
 )
 @options.id_argument
 @click.option("--title", metavar="T", help="New title.")
@@ -141,11 +173,23 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 @click.option("--confidence", type=options.CONFIDENCE, help=HOW_SURE)
 @click.option("--source", type=options.SOURCE, help=HOW_KNOWN)
 @click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
-@click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; only active ones are in results.")
+@click.option(
+    "--status",
+    type=options.STATUS,
+    help=f"{options.STATUS.listed}; only active ones are in results.",
+)
 @click.option("--rationale", metavar="R", help="Of a rule: why.")
 @pattern_options
-@click.option("--context", "contexts", metavar="X", multiple=True, help="Replace all contexts; may be given again.")
-@click.option("--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again.")
+@click.option(
+    "--context",
+    "contexts",
+    metavar="X",
+    multiple=True,
+    help="Replace all contexts; may be given again.",
+)
+@click.option(
+    "--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again."
+)
 @options.check_option
 @options.about_options
 @options.content_options
@@ -162,9 +206,12 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **fie
 @contribute.command("keep", examples=["L-8F3K2A"])
 @options.id_argument
 def keep(call: Call, ref: str) -> None:
-    """Say that an entry still holds: `admin review` leaves it alone, and its code is looked at anew.
+    """Say that an entry still holds.
 
-    Of code that changed you see old and new; a text that still states the old needs your word, at a terminal.
+    `admin review` leaves it alone, and its code is looked at anew.
+
+    Of code that changed you see old and new; a text that still states the old needs your word, at a
+    terminal.
     """
     kept = app.editing.keep(call.library, ref, call.sure)
     call.answer(kept, lambda value, view: f"Still true: {text_jobs.written(value, view)}")
@@ -186,19 +233,27 @@ def edit(call: Call, ref: str) -> None:
 def delete(call: Call, refs: tuple[str, ...], yes: bool, only_resources: bool) -> None:
     """Delete entries. Git keeps their history."""
     if not yes and not call.can_ask:
-        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
+        raise Refused(
+            "a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes"
+        )
     linking = app.editing.links_to(call.library, refs)
-    if not yes and not command.confirm(f"Delete {', '.join(refs)}? (git keeps the history)", *linking):
+    if not yes and not command.confirm(
+        f"Delete {', '.join(refs)}? (git keeps the history)", *linking
+    ):
         raise click.Abort
     gone = app.editing.delete(call.library, refs, only_resources=only_resources)
-    if yes and gone:  # else they stood above the question
+    if yes and gone:
+        # else they stood above the question
         gone = (*gone[:-1], gone[-1]._replace(notes=(*gone[-1].notes, *linking)))
-    call.answer(gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
+    call.answer(
+        gone, text_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None
+    )
 
 
 ENDS = (Argument("from_id", "a"), Argument("to_id", "b"))
 two_ids = options.stack(
-    click.argument("a", metavar="A", shell_complete=IDS), click.argument("b", metavar="B", shell_complete=IDS)
+    click.argument("a", metavar="A", shell_complete=IDS),
+    click.argument("b", metavar="B", shell_complete=IDS),
 )
 
 
@@ -209,13 +264,18 @@ two_ids = options.stack(
 )
 @two_ids
 @click.option(
-    "--relation", type=options.RELATION, default="related_to", show_default=True, help="The relation of A to B."
+    "--relation",
+    type=options.RELATION,
+    default="related_to",
+    show_default=True,
+    help="The relation of A to B.",
 )
 @click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
 def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
     """Link two entries by a relation.
 
-    Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
+    Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes,
+    specializes.
     """
     call.answer(app.editing.link(call.library, a, b, relation, weight), text_jobs.written)
 
@@ -232,7 +292,9 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     ),
 )
 @two_ids
-@click.option("--relation", type=options.RELATION, help="Only this relation; default: all between the two.")
+@click.option(
+    "--relation", type=options.RELATION, help="Only this relation; default: all between the two."
+)
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Remove links between two entries."""
     call.answer(app.editing.unlink(call.library, a, b, relation), text_jobs.written)
@@ -275,7 +337,9 @@ RESOURCE_ARGUMENTS: list[str | Argument] = [
     type=options.RESOURCES,
     help="A doc is copied, a script can be run; default: by how the file begins.",
 )
-@options.several("--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;")
+@options.several(
+    "--path", "paths", metavar="P", type=options.FILE_NAME, text="File, folder or glob;"
+)
 @options.several("--url", "urls", metavar="U", text="Web page, or sitemap with --recursive;")
 @private_option
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
@@ -286,13 +350,18 @@ RESOURCE_ARGUMENTS: list[str | Argument] = [
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
-def add_resource(call: Call, /, files: tuple[str, ...], kind: str | None, preview: bool, **fields: Any) -> None:
+def add_resource(
+    call: Call, /, files: tuple[str, ...], kind: str | None, preview: bool, **fields: Any
+) -> None:
     """Add docs or scripts: a snapshot with the commit, or the date, that it was taken from.
 
-    HTML, PDF and Word documents become Markdown; that and --url need the extra `ai-lessons[intake]`.
+    HTML, PDF and Word documents become Markdown; that and --url need the extra
+    `ai-lessons[intake]`.
     """
     paths = fields["paths"] = (*files, *fields["paths"])
-    draft = ResourceDraft(kind=Kind(kind) if kind else app.resources.kind_of(call.settings.cwd, paths), **fields)
+    draft = ResourceDraft(
+        kind=Kind(kind) if kind else app.resources.kind_of(call.settings.cwd, paths), **fields
+    )
     if not (draft.paths or draft.urls):
         raise UsageError("nothing is named to add", hint="name a FILE, or --url U")
     if preview:
@@ -300,7 +369,9 @@ def add_resource(call: Call, /, files: tuple[str, ...], kind: str | None, previe
         return
     imported = app.resources.add_resources(call.library, draft)
     sources = [*draft.paths, *draft.urls]
-    single = len(sources) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
+    single = (
+        len(sources) == 1 and not draft.recursive and not set("".join(draft.paths)) & set("*?[")
+    )
     if single and len(imported.written) == 1 and not call.tool:
         call.answer(imported.written[0], text_jobs.written)
     else:
@@ -310,10 +381,17 @@ def add_resource(call: Call, /, files: tuple[str, ...], kind: str | None, previe
 @contribute.command("add-package", examples=["click", "--locked"])
 @click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
 @click.option(
-    "--locked", is_flag=False, flag_value="", metavar="[LOCKFILE]", help="The packages of the project's lockfile."
+    "--locked",
+    is_flag=False,
+    flag_value="",
+    metavar="[LOCKFILE]",
+    help="The packages of the project's lockfile.",
 )
 def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
-    """Add docs of installed packages at their version: README, docs, public API. npm:NAME for `node_modules`."""
+    """Add docs of installed packages at their version.
+
+    README, docs, public API. npm:NAME for `node_modules`.
+    """
     call.answer(app.resources.add(call.library, names, lock=locked), text_jobs.imported)
 
 
@@ -334,7 +412,9 @@ def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
 @options.allow_secret_option
 def refresh(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
     """Read docs again from their source, and report where the source has changed."""
-    call.answer(app.resources.refresh(call.library, refs, every=every, **permissions), text_jobs.refreshed)
+    call.answer(
+        app.resources.refresh(call.library, refs, every=every, **permissions), text_jobs.refreshed
+    )
 
 
 contribute.commands.update(review.to_contribute.commands)
@@ -368,12 +448,17 @@ def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], 
     Several at once: ID=OUTCOME for each.
     """
     single = outcome in OUTCOMES and not pairs
-    texts = [f"{ref}={outcome}"] if single else [text for text in (ref, outcome, *pairs) if text]
+    if single:
+        texts = [f"{ref}={outcome}"]
+    else:
+        texts = [text for text in (ref, outcome, *pairs) if text]
     named = [text.rpartition("=")[::2] for text in texts]
     for text, (name, word) in zip(texts, named, strict=True):
         if not name or word not in OUTCOMES:
             hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
-            raise UsageError(f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
+            raise UsageError(
+                f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint
+            )
     results = [app.editing.feedback(call.library, name, word, note) for name, word in named]
     call.answer(
         results[0] if single else results,

@@ -1,4 +1,7 @@
-"""Options and arguments that several commands share: their types, and what the shell offers after TAB."""
+"""Options and arguments that several commands share.
+
+Their types, and what the shell offers after TAB.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,28 @@ if TYPE_CHECKING:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """`a, b,a` -> `("a", "b")`: the parts between commas, without blanks and repetitions, in their order."""
+    """`a, b,a` -> `("a", "b")`.
+
+    The parts between commas, without blanks and repetitions, in their order.
+    """
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def changes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of an update that were given; an empty text in a list clears it. Raises UsageError: none was."""
-    fields = {name: value for name, value in values.items() if value is not None and (value != () or name == "tags")}
+    """The options of an update that were given; an empty text in a list clears it.
+
+    Raises UsageError: none was.
+    """
+    fields = {}
+    for name, value in values.items():
+        if value is not None and (value != () or name == "tags"):
+            fields[name] = value
     if not fields:
         raise UsageError("nothing to change was given", hint="see the same command with --help")
-    return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in fields.items()}
+    return {
+        name: tuple(filter(None, value)) if isinstance(value, tuple) else value
+        for name, value in fields.items()
+    }
 
 
 class FileName(click.Path):
@@ -53,7 +68,10 @@ class FileName(click.Path):
 
 
 def context_tags(text: str) -> dict[str, float | None]:
-    """`reviewer,jira-api=1.5` -> `{"reviewer": None, "jira-api": 1.5}`: tags of a situation, with their weights."""
+    """`reviewer,jira-api=1.5` -> `{"reviewer": None, "jira-api": 1.5}`.
+
+    Tags of a situation, with their weights.
+    """
     weights: dict[str, float | None] = {}
     for part in words(text):
         tag, equals, number = (piece.strip() for piece in part.partition("="))
@@ -62,7 +80,9 @@ def context_tags(text: str) -> dict[str, float | None]:
         if tag in weights:
             raise click.BadParameter(f"{tag!r} is given twice")
         if equals and not re.fullmatch(r"\d{1,3}(\.\d+)?|\.\d+", number):
-            raise click.BadParameter(f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}")
+            raise click.BadParameter(
+                f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}"
+            )
         weights[tag] = float(number) if equals else None
     return weights
 
@@ -77,7 +97,9 @@ class OneOf(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The value as it is written in files."""
         folded = str(value).strip().lower().replace("-", "_")
-        spelled = next((choice for choice in self.choices if choice.replace("-", "_") == folded), value)
+        spelled = next(
+            (choice for choice in self.choices if choice.replace("-", "_") == folded), value
+        )
         return super().convert(spelled, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002  # click's signature
@@ -90,24 +112,36 @@ class OneOrPair(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """A pair as it is."""
-        return value if "=" in value else super().convert(value, param, ctx)
+        if "=" in value:
+            return value
+        return super().convert(value, param, ctx)
 
 
 def new_link(text: str) -> tuple[str, str]:
-    """`ID`, or `RELATION=ID`: relation and target; no relation means the one that fits the kind of the target."""
+    """`ID`, or `RELATION=ID`: relation and target.
+
+    No relation means the one that fits the kind of the target.
+    """
     relation, equals, target = text.partition("=")
     if equals and not target.strip():
         raise click.BadParameter(f"{text!r} names no entry after '='")
-    return (RELATION.convert(relation.strip(), None, None), target.strip()) if equals else ("", text)
+    if equals:
+        return (RELATION.convert(relation.strip(), None, None), target.strip())
+    return ("", text)
 
 
 HARMLESS = expression(r"[\w./@:+-]+")
 
 
 def offer(what: str, *, listed: bool = False) -> Completer:
-    """A completer for ids, projects, tags or versions; `listed` completes the part after the last comma."""
+    """A completer for ids, projects, tags or versions.
 
-    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    `listed` completes the part after the last comma.
+    """
+
+    def complete(
+        ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
@@ -119,11 +153,11 @@ def offer(what: str, *, listed: bool = False) -> Completer:
                     candidates = list(app.entries.complete(opened, last, what))
         except Exception:  # noqa: BLE001  # an error on stderr would break the line that is being typed
             return []
-        return [
-            CompletionItem(before + comma + value, help=line(about) or None)
-            for value, about in candidates
-            if HARMLESS.fullmatch(value)
-        ]
+        results: list[CompletionItem[str]] = []
+        for value, about in candidates:
+            if HARMLESS.fullmatch(value):
+                results.append(CompletionItem(before + comma + value, help=line(about) or None))
+        return results
 
     return complete
 
@@ -134,37 +168,59 @@ ORIGINS = click.Choice(["ai", "user"])
 FILE_NAME = FileName()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
-origin_option = click.option("--from", "origin", type=ORIGINS, help="Who states it (default: the caller).")
-ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
+origin_option = click.option(
+    "--from", "origin", type=ORIGINS, help="Who states it (default: the caller)."
+)
+ids_argument = click.argument(
+    "refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id")
+)
 
 
 def project_named(_ctx: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
-    return lessons.place_of(name).project if name else name
+    if name:
+        return lessons.place_of(name).project
+    return name
 
 
 project_option = click.option(
-    "--project", metavar="P", callback=project_named, help="Project: the first folder.", shell_complete=offer("project")
+    "--project",
+    metavar="P",
+    callback=project_named,
+    help="Project: the first folder.",
+    shell_complete=offer("project"),
 )
 
 
-def _reasons(ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, str]]:
+def _reasons(
+    ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> list[tuple[str, str]]:
     """`MARK=REASON` as pairs; the library refuses what is missing."""
     if values:
         call = ctx.find_object(Call) or Call()
         call.options().refuse_agents("allow a secret", "the same command with --allow-secret")
-    return [(mark, reason) for mark, _, reason in (value.partition("=") for value in values)]
+    reasons: list[tuple[str, str]] = []
+    for mark, _, reason in (value.partition("=") for value in values):
+        reasons.append((mark, reason))
+    return reasons
 
 
 SECRET = "Keep what looks like a secret; the error names the mark."  # noqa: S105  # none
 allow_secret_option = click.option(
-    "--allow-secret", "allow_secrets", metavar="MARK=REASON", multiple=True, callback=_reasons, help=SECRET
+    "--allow-secret",
+    "allow_secrets",
+    metavar="MARK=REASON",
+    multiple=True,
+    callback=_reasons,
+    help=SECRET,
 )
 
 
 def stack(*options: Option) -> Option:
     """Several options as one, in their order."""
-    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
+    return lambda command: reduce(
+        lambda decorated, option: option(decorated), reversed(options), command
+    )
 
 
 def several(*names: str, text: str, **settings: Any) -> Option:
@@ -173,14 +229,26 @@ def several(*names: str, text: str, **settings: Any) -> Option:
 
 
 def _version_option(text: str) -> Option:
-    def flat(_ctx: click.Context, _option: click.Parameter, values: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    def flat(
+        _ctx: click.Context, _option: click.Parameter, values: tuple[tuple[str, ...], ...]
+    ) -> tuple[str, ...]:
         return tuple(dict.fromkeys(version for value in values for version in value))
 
     complete = offer("version", listed=True)
-    return several("--version", "versions", text=text, type=listed, metavar="V", callback=flat, shell_complete=complete)
+    return several(
+        "--version",
+        "versions",
+        text=text,
+        type=listed,
+        metavar="V",
+        callback=flat,
+        shell_complete=complete,
+    )
 
 
-def _kinds(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> frozenset[Kind]:
+def _kinds(
+    _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> frozenset[Kind]:
     """The kinds of a repeated `--type`; none for all."""
     return frozenset(map(Kind, values))
 
@@ -190,12 +258,16 @@ tags_option = click.option(
     "--tags", type=words, metavar="A,B", default="", help="Tags, with commas.", shell_complete=TAGS
 )
 new_tags_options = stack(
-    click.option("--tags", type=words, metavar="A,B", help="Replace all tags.", shell_complete=TAGS),
+    click.option(
+        "--tags", type=words, metavar="A,B", help="Replace all tags.", shell_complete=TAGS
+    ),
     click.option("--add-tags", type=words, metavar="A,B", default="", help="Tags to add."),
     click.option("--remove-tags", type=words, metavar="A,B", default="", help="Tags to remove."),
 )
 version_option = _version_option("Version;")
-taken_version_option = _version_option("Version, or auto: as the folder of the file is called (v1, 2.4.x);")
+taken_version_option = _version_option(
+    "Version, or auto: as the folder of the file is called (v1, 2.4.x);"
+)
 asked_version_option = _version_option(
     "Version or range (v3, 3.x, '>=1.4 <2'), or auto: the versions that your code uses;"
 )
@@ -216,30 +288,49 @@ limit_option = click.option(
 )
 SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5; entries with them rank higher."
 context_tags_option = click.option(
-    "--context-tags", type=context_tags, metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
+    "--context-tags",
+    type=context_tags,
+    metavar="T,T=W",
+    default="",
+    help=SITUATION,
+    shell_complete=TAGS,
 )
 explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
 content_options = stack(
     click.option("--content", metavar="C", help="The text; - reads standard input."),
-    click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
+    click.option(
+        "--file",
+        "file",
+        metavar="F",
+        type=click.Path(),
+        help="The text is in this file; - as above.",
+    ),
 )
 about_options = stack(
     several(
         "--about",
         "about",
         metavar="WHAT",
-        text="What it speaks of: path, 'src/**', path::symbol, path::NAME=value, pypi/name<8, 'command: git push';",
+        text=(
+            "What it speaks of: path, 'src/**', path::symbol, path::NAME=value, pypi/name<8, "
+            "'command: git push';"
+        ),
     ),
     click.option("--no-about", is_flag=True, help="Name no code, also where the text does."),
 )
 
 
 def about(fields: dict[str, Any]) -> Sequence[str] | None:
-    """Takes what `about_options` hold out of the fields; None for no code at all. Raises UsageError: both are given."""
+    """Takes what `about_options` hold out of the fields; None for no code at all.
+
+    Raises UsageError: both are given.
+    """
     named, without = fields.pop("about"), fields.pop("no_about")
     if named and without:
         raise UsageError("--about names code, --no-about none: give one of them")
-    return None if without else tuple(named)
+    if without:
+        return None
+    return tuple(named)
 
 
 def _checks(_ctx: click.Context, _option: click.Parameter, text: str | None) -> object:
@@ -249,7 +340,9 @@ def _checks(_ctx: click.Context, _option: click.Parameter, text: str | None) -> 
     from ai_lessons.model.markdown import parse_mapping
 
     if text is None or not text.lstrip().startswith(("[", "-")):
-        return None if text is None else parse_mapping(text, "--check")
+        if text is None:
+            return None
+        return parse_mapping(text, "--check")
     return parse_mapping(f"check:\n{indent(text, '  ')}", "--check", first_line=0)["check"]
 
 

@@ -82,15 +82,30 @@ def recall() -> None:
 @options.explain_option
 @click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
 def search(
-    call: Call, /, words: tuple[str, ...], context_tags: Any, limit: int, explain: bool, every: bool, **filters: Any
+    call: Call,
+    /,
+    words: tuple[str, ...],
+    context_tags: Any,
+    limit: int,
+    explain: bool,
+    every: bool,
+    **filters: Any,
 ) -> None:
     """Search everything by meaning and by words.
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    query = Query(" ".join(words), Filter(**filters), context_tags, limit, explain, call.by_agent, every=every)
-    answer = telling.context.helping_or_found(call.library, query, call.ask) if call.tool else call.ask("search", query)
-    text: Any = text_jobs.context if isinstance(answer, Context) else interfaces_text.answer
+    query = Query(
+        " ".join(words), Filter(**filters), context_tags, limit, explain, call.by_agent, every=every
+    )
+    if call.tool:
+        answer = telling.context.helping_or_found(call.library, query, call.ask)
+    else:
+        answer = call.ask("search", query)
+    if isinstance(answer, Context):
+        text: Any = text_jobs.context
+    else:
+        text = interfaces_text.answer
     call.answer(answer, text)
 
 
@@ -110,12 +125,19 @@ def search(
 @click.option("--raw", is_flag=True, help="The file as it is.")
 def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
     """Show one entry in full, with the entries that it is linked with."""
-    how = agent_text.SECTION_CALL if call.tool else interfaces_text.SECTION_CALL
+    if call.tool:
+        how = agent_text.SECTION_CALL
+    else:
+        how = interfaces_text.SECTION_CALL
     shown = app.entries.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
-        draw = agent_text.shown if call.by_agent else interfaces_text.shown
+        if call.by_agent:
+            draw = agent_text.shown
+        else:
+            draw = interfaces_text.shown
         call.answer(shown, partial(draw, call=how), paged=True)
-    elif is_terminal(sys.stdout):  # raw text is escaped for a terminal, and goes to a pipe byte for byte
+    elif is_terminal(sys.stdout):
+        # raw text is escaped for a terminal, and goes to a pipe byte for byte
         call.say(clean(shown.raw).rstrip("\n"), paged=True)
     else:
         call.exactly(shown.raw)
@@ -126,7 +148,11 @@ def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
     examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
     tool=Tool(
         "run_script",
-        [Argument("resource_id", "ref"), "args", Argument("timeout", note="seconds", default=120.0)],
+        [
+            Argument("resource_id", "ref"),
+            "args",
+            Argument("timeout", note="seconds", default=120.0),
+        ],
         lambda: app.running.Ran,
         "Run a script that this machine trusts.",
         destroys=True,
@@ -135,7 +161,12 @@ def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
 )
 @options.id_argument
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
-@click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after S seconds.")
+@click.option(
+    "--timeout",
+    metavar="S",
+    type=click.FloatRange(0, min_open=True),
+    help="Stop it after S seconds.",
+)
 @click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
 def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
     """Run a script and exit with its exit code.
@@ -143,35 +174,63 @@ def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tupl
     A script that this machine has not run before is shown first, on a terminal, and you are asked.
     """
     if call.tool:
-        result = app.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
+        result = app.running.run_captured(
+            call.library, ref, args, timeout=timeout, interrupted=call.interrupted
+        )
         call.answer(result, agent_text.ran)
         return 0
-    folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
+    folder = None
+    if cwd:
+        folder = Path(call.settings.cwd, cwd).resolve()
     return app.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
 @recall.command("list", examples=["--type lesson", "--project jira-api --sort title --json"])
 @options.type_option
 @options.project_option
-@click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
+@click.option(
+    "--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag")
+)
 @click.option("--category", type=options.CATEGORY, help="Only lessons of this category.")
 @click.option(
-    "--status", type=options.STATUS, default="active", show_default=True, help="Only lessons with this status."
+    "--status",
+    type=options.STATUS,
+    default="active",
+    show_default=True,
+    help="Only lessons with this status.",
 )
 @click.option("--all", "every", is_flag=True, help="Entries of any status, and superseded ones.")
-@click.option("--silent", is_flag=True, help="Only entries that hooks never give to agents, each with the reason.")
+@click.option(
+    "--silent",
+    is_flag=True,
+    help="Only entries that hooks never give to agents, each with the reason.",
+)
 @options.version_option
-@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
-@click.option("--limit", type=click.IntRange(0), default=100, show_default=True, help="Most entries; 0 for all.")
+@click.option(
+    "--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    help="Most entries; 0 for all.",
+)
 def list_(call: Call, /, every: bool, **filters: Any) -> None:
     """List entries, the newest first, without superseded ones; at most --limit."""
     filters |= {"status": None if every else filters["status"], "limit": filters["limit"] or None}
-    call.answer(app.entries.list_entries(call.library, **filters), interfaces_text.listing, paged=True)
+    call.answer(
+        app.entries.list_entries(call.library, **filters), interfaces_text.listing, paged=True
+    )
 
 
 @recall.command(
     "context",
-    examples=["--project jira-api --explain", "--path src/app.py --context-tags reviewer", "--error failed.txt"],
+    examples=[
+        "--project jira-api --explain",
+        "--path src/app.py --context-tags reviewer",
+        "--error failed.txt",
+    ],
     tool=reading_tool(
         "context",
         [
@@ -183,20 +242,34 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
             Argument("error", note="`$ command` that failed, output"),
         ],
         lambda: Context,
-        "Rules and lessons for what you are about to do or edit; with error what helps with that failure.",
+        (
+            "Rules and lessons for what you are about to do or edit; with error what helps "
+            "with that failure."
+        ),
     ),
 )
 @options.project_option
 @options.context_tags_option
-@options.several("--path", "paths", metavar="FILE", type=options.FILE_NAME, text="File about to be edited;")
+@options.several(
+    "--path", "paths", metavar="FILE", type=options.FILE_NAME, text="File about to be edited;"
+)
 @click.option("--query", metavar="Q", default="", help="What you are about to do, in words.")
 @click.option(
-    "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; default: learned from outcomes."
+    "--budget",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    help="Most entries; default: learned from outcomes.",
 )
 @click.option(
-    "--error", metavar="FILE", help="File with a failure, `$ command` and its output; - reads standard input."
+    "--error",
+    metavar="FILE",
+    help="File with a failure, `$ command` and its output; - reads standard input.",
 )
-@click.option("--explain", is_flag=True, help="Also list the lessons that were left out, each with the reason.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Also list the lessons that were left out, each with the reason.",
+)
 def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -> None:
     """Show the rules and lessons for what you are about to do, or what helps with a failure."""
     if error and not call.tool:
@@ -230,15 +303,21 @@ def projects(call: Call) -> None:
 @recall.command(
     "versions",
     examples=["", "--project jira-api"],
-    tool=reading_tool("versions", ["project"], "versions", "Versions of docs and scripts, the newest first."),
+    tool=reading_tool(
+        "versions", ["project"], "versions", "Versions of docs and scripts, the newest first."
+    ),
 )
 @options.project_option
 def versions(call: Call, project: str | None) -> None:
     """Versions, the newest first, with the number of entries of each kind."""
 
     def data(counts: Sequence[Count]) -> object:
-        rows = [output.encode(count) for count in counts]
-        return [rows[0] | {"newest": True}, *rows[1:]] if rows else []
+        rows = []
+        for count in counts:
+            rows.append(output.encode(count))
+        if rows:
+            return [rows[0] | {"newest": True}, *rows[1:]]
+        return []
 
     counts = app.entries.versions(call.library, project)
     call.answer(counts, partial(interfaces_text.counts, what="version"), data)
@@ -248,11 +327,17 @@ def versions(call: Call, project: str | None) -> None:
     "related",
     examples=["L-8F3K2A --depth 2"],
     tool=Tool(
-        "related", [Argument("id", "ref"), "depth"], "related", "Entries that links lead to, either way.", reads=True
+        "related",
+        [Argument("id", "ref"), "depth"],
+        "related",
+        "Entries that links lead to, either way.",
+        reads=True,
     ),
 )
 @options.id_argument
-@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps along links.")
+@click.option(
+    "--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps along links."
+)
 def related(call: Call, ref: str, depth: int) -> None:
     """Show the entries that an entry is linked with, in both directions."""
     call.answer(app.entries.related(call.library, ref, depth), interfaces_text.related)
@@ -260,9 +345,19 @@ def related(call: Call, ref: str, depth: int) -> None:
 
 @recall.command("graph", examples=["L-8F3K2A --depth 2", "--format mermaid"])
 @click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=options.offer("id"))
-@click.option("--format", "form", type=DRAWN, default="text", show_default=True, help="How to draw it.")
-@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
-@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
+@click.option(
+    "--format", "form", type=DRAWN, default="text", show_default=True, help="How to draw it."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1, 10),
+    default=1,
+    show_default=True,
+    help="Steps from these entries.",
+)
+@click.option(
+    "--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries."
+)
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
     """Draw the links around these entries, or all links."""
     drawn = app.link_effects.graph(call.library, refs, depth=depth, most=limit)
@@ -281,7 +376,12 @@ def log(call: Call, ref: str) -> None:
 @click.argument("rev", required=False)
 def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
-    call.answer(app.entries.diff(call.library, ref, rev), interfaces_text.diff, lambda text: {"diff": text}, paged=True)
+    call.answer(
+        app.entries.diff(call.library, ref, rev),
+        interfaces_text.diff,
+        lambda text: {"diff": text},
+        paged=True,
+    )
 
 
 @recall.command("why", examples=["L-8F3K2A"])
@@ -293,27 +393,45 @@ def why(call: Call, ref: str) -> None:
 
 @recall.command("sessions")
 def sessions(call: Call) -> None:
-    """List the sessions of agents that hooks recorded: host, folder, entries given, and outcomes."""
-    call.answer(app.agent_sessions.lately(call.options().state_dir)[0], interfaces_text.sessions, paged=True)
+    """List the sessions of agents that hooks recorded.
+
+    Host, folder, entries given, and outcomes.
+    """
+    call.answer(
+        app.agent_sessions.lately(call.options().state_dir)[0], interfaces_text.sessions, paged=True
+    )
 
 
 @recall.command("why-told", examples=["", "00893aaf"])
 @click.argument("session", metavar="[SESSION]", required=False)
 def why_told(call: Call, session: str | None) -> None:
-    """Show what hooks gave an agent in a session, or in the last one: why, and with what outcome."""
+    """Show what hooks gave an agent in a session, or in the last one.
+
+    Why, and with what outcome.
+    """
     call.answer(telling.pipeline.why_told(call.library, session), interfaces_text.why_told)
 
 
 @recall.command("replay", examples=["", "--since 2026-11-01", ". --json"])
 @click.argument("folder", required=False, default="")
-@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only sessions from this day on.")
+@click.option(
+    "--since",
+    metavar="D",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Only sessions from this day on.",
+)
 def replay(call: Call, folder: str, since: datetime | None) -> None:
-    """Show what the stored entries would have changed in past sessions of your agents: warned, helped, not helped.
+    """Show what the stored entries would have changed in past sessions of your agents.
 
-    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is written.
+    Warned, helped, not helped.
+
+    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is
+    written.
     """
     where = settings.where(os.environ, call.settings.cwd)
-    call.answer(app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed)
+    call.answer(
+        app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed
+    )
 
 
 recall.add_aliases(
@@ -323,7 +441,12 @@ recall.add_aliases(
         {"kinds": options.RESOURCES.choices},
         reading_tool(
             "search_resources",
-            [Argument("query", "words", single=True), Argument("type", "kinds", single=True), "versions", "limit"],
+            [
+                Argument("query", "words", single=True),
+                Argument("type", "kinds", single=True),
+                "versions",
+                "limit",
+            ],
             lambda: Answer,
             "Search docs and scripts only.",
             kinds=(Kind.SCRIPT, Kind.DOC),
@@ -346,10 +469,20 @@ recall.add_aliases(
 @click.command(
     "check",
     cls=Command,
-    examples=["", "src --since origin/main", "--baseline known.json --write-baseline", "--format sarif"],
+    examples=[
+        "",
+        "src --since origin/main",
+        "--baseline known.json --write-baseline",
+        "--format sarif",
+    ],
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE_NAME)
-@click.option("--since", metavar="REV", default="", help="Only lines that changed since the branch left this commit.")
+@click.option(
+    "--since",
+    metavar="REV",
+    default="",
+    help="Only lines that changed since the branch left this commit.",
+)
 @click.option(
     "--format",
     "form",
@@ -358,13 +491,20 @@ recall.add_aliases(
     show_default=True,
     help="text: path:line: message; sarif: 2.1.0.",
 )
-@click.option("--baseline", metavar="FILE", default="", help="Leave out the findings that are in this file.")
+@click.option(
+    "--baseline", metavar="FILE", default="", help="Leave out the findings that are in this file."
+)
 @click.option("--write-baseline", is_flag=True, help="Write what is found now into the baseline.")
-@options.several("--project", "projects", metavar="P", text="Rules of this project, in place of the folder's;")
+@options.several(
+    "--project", "projects", metavar="P", text="Rules of this project, in place of the folder's;"
+)
 def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
-    """Show which lines of your files break rules in force that carry a check; exit code 1 if any does.
+    """Show which lines of your files break rules in force that carry a check.
 
-    A comment on the line, or alone above it, allows it: `ai-lessons: allow R-5N1QTC because REASON`.
+    Exit code 1 if any does.
+
+    A comment on the line, or alone above it, allows it: `ai-lessons: allow R-5N1QTC because
+    REASON`.
     """
     report = app.rule_checks.check(call.library, paths, **how)
     if form == "text":
@@ -377,14 +517,19 @@ def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
 
 @click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])
 @click.option(
-    "--port", metavar="N", type=click.IntRange(0, 65_535), default=0, help="Port to listen on; default: any free one."
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="Port to listen on; default: any free one.",
 )
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def look(call: Call, port: int, no_browser: bool) -> None:
     """Search, read and review entries in a browser on this machine; ends with Ctrl-C.
 
-    The first line is the address. Keep it secret: whoever has it has full access. The page is served to this machine
-    only. With --port the address stays the same if you start again within an hour.
+    The first line is the address. Keep it secret: whoever has it has full access. The page is
+    served to this machine only. With --port the address stays the same if you start again within an
+    hour.
     """
     from ai_lessons.interfaces.web import server
 

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.command import Call
 
 T = TypeVar("T")
-Choices: TypeAlias = "Mapping[str, tuple[str, str]]"  # by key: the word for it, and what it does
+# by key: the word for it, and what it does
+Choices: TypeAlias = "Mapping[str, tuple[str, str]]"
 ALWAYS: Choices = {
     "s": ("skip", "leave it as it is"),
     "q": ("quit", "end here; what was chosen before is done"),
@@ -46,7 +47,10 @@ ALWAYS: Choices = {
 
 
 def decide_each(items: Sequence[T], decide: Callable[[T], str], past: Mapping[str, str]) -> str:
-    """Call `decide` for each item until it answers `quit`; return the counts, in the past tense of each choice."""
+    """Call `decide` for each item until it answers `quit`.
+
+    Return the counts, in the past tense of each choice.
+    """
     counts = Counter[str]()
     for number, item in enumerate(items, 1):
         click.echo(f"\n{number} of {len(items)}")
@@ -61,14 +65,23 @@ def decide_each(items: Sequence[T], decide: Callable[[T], str], past: Mapping[st
 
 
 def choose(choices: Choices, act: Callable[[str], bool]) -> str:
-    """Ask for a choice until it is skip or quit, or `act` did it; an error of ours is shown, and asked again."""
+    """Ask for a choice until it is skip or quit, or `act` did it.
+
+    An error of ours is shown, and asked again.
+    """
     offered = {**choices, **ALWAYS}
-    labels = [f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, (word, _) in offered.items()]
+    labels = [
+        f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}"
+        for key, (word, _) in offered.items()
+    ]
     question = "\n" + ", ".join([*labels, "[?]"])
     while True:
         pressed = key(question, {*offered, "?"})
         if pressed == "?":
-            click.echo("\n".join(f"  {key}  {word}: {text}" for key, (word, text) in offered.items()), err=True)
+            click.echo(
+                "\n".join(f"  {key}  {word}: {text}" for key, (word, text) in offered.items()),
+                err=True,
+            )
             continue
         choice, _ = offered[pressed]
         try:
@@ -87,13 +100,20 @@ def show_error(error: AiLessonsError) -> None:
 
 
 def key(question: str, keys: Collection[str]) -> str:
-    """Wait for one of these keys, without Enter, and ignore others. Ctrl-C and Ctrl-D end the program."""
+    """Wait for one of these keys, without Enter, and ignore others.
+
+    Ctrl-C and Ctrl-D end the program.
+    """
     pressed = ""
     with _keys() as read:
         click.echo(f"{question}: ", nl=False, err=True)
         while not pressed:
-            typed = read().lower()  # several keys may come at once; an arrow is an escape and letters
-            pressed = "" if typed.startswith("\x1b") else next((letter for letter in typed if letter in keys), "")
+            # several keys may come at once; an arrow is an escape and letters
+            typed = read().lower()
+            if typed.startswith("\x1b"):
+                pressed = ""
+            else:
+                pressed = next((letter for letter in typed if letter in keys), "")
     click.echo(pressed.strip(), err=True)
     return pressed
 
@@ -101,8 +121,8 @@ def key(question: str, keys: Collection[str]) -> str:
 @contextlib.contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
     """A reader of the keys that are pressed from now on."""
-    # Keys that were pressed before the question answered none and are dropped. `click.getchar` would also drop those
-    # that are pressed between the question and its call.
+    # Keys that were pressed before the question answered none and are dropped. `click.getchar`
+    # would also drop those that are pressed between the question and its call.
     if not is_terminal(sys.stdin):
         yield click.getchar
         return
@@ -127,7 +147,10 @@ CHOICES: Choices = {
     "e": ("edit", "open it in your editor; you are asked about the result"),
     "r": ("reject", "turn it down with a reason, which is shown when it is suggested again"),
     "v": ("view", "show all of it, and how it differs from what it resembles"),
-    "b": ("batch", "approve this and all that wait of the same import, with one merge, after a question"),
+    "b": (
+        "batch",
+        "approve this and all that wait of the same import, with one merge, after a question",
+    ),
 }
 PAST = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
 STANDING = "standing"
@@ -162,7 +185,8 @@ class Review:
 
     def __init__(self, call: Call, waiting: Sequence[Pending], *, sign: bool) -> None:
         self.call, self.waiting, self.sign = call, waiting, sign
-        self.in_batch: set[str] = set()  # branches that were approved together with another one
+        # branches that were approved together with another one
+        self.in_batch: set[str] = set()
 
     def decide(self, proposal: Pending) -> str:
         """Show a proposal, ask, and do what was chosen; return the choice."""
@@ -172,7 +196,8 @@ class Review:
 
         def show() -> None:
             nonlocal cut
-            # a proposal of up to 60 lines is shown whole, also where the terminal has fewer and scrolls
+            # a proposal of up to 60 lines is shown whole, also where the terminal has fewer and
+            # scrolls
             cut = _card(call, _whole(call, self.waiting, proposal), 60)
 
         def act(choice: str) -> bool:
@@ -180,12 +205,16 @@ class Review:
             if choice == "view" or (choice == "approve" and cut):
                 call.say(_whole(call, self.waiting, proposal), paged=True)
                 if choice == "approve":
-                    click.echo("Not approved yet: you had not seen all of it. Press a again.", err=True)
+                    click.echo(
+                        "Not approved yet: you had not seen all of it. Press a again.", err=True
+                    )
                 cut = False
                 return False
             _refuse_standing(proposal, choice)
             if choice == "edit":
-                edited = call.edit_until_valid(partial(app.review.edit_proposal, call.library, proposal.branch))
+                edited = call.edit_until_valid(
+                    partial(app.review.edit_proposal, call.library, proposal.branch)
+                )
                 proposal = _reread(call, proposal, edited.branch if edited else proposal.branch)
                 show()
                 return False
@@ -202,13 +231,19 @@ class Review:
             return True
 
         show()
-        choice = choose({key: name for key, name in CHOICES.items() if key != "b" or proposal.batch}, act)
-        return "approve" if choice == "batch" else choice
+        choice = choose(
+            {key: name for key, name in CHOICES.items() if key != "b" or proposal.batch}, act
+        )
+        if choice == "batch":
+            return "approve"
+        return choice
 
     def _approve_batch(self, proposal: Pending) -> None:
         """Approve all of the same import, after a question."""
         call = self.call
-        commits = many_confirmed(call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False)
+        commits = many_confirmed(
+            call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False
+        )
         title = f"rules of import {proposal.batch}"
         merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
         call.say(text_jobs.approved(merged, call.view))
@@ -219,27 +254,46 @@ class Review:
         call = self.call
         if choice == "approve":
             proposal = _with_reason(call, proposal)
-            ref = proposal.id if proposal.change == STANDING else proposal.branch
-            decided = app.review.approve_rule(call.library, ref, sign=self.sign, expect=proposal.commit)
+            if proposal.change == STANDING:
+                ref = proposal.id
+            else:
+                ref = proposal.branch
+            decided = app.review.approve_rule(
+                call.library, ref, sign=self.sign, expect=proposal.commit
+            )
         else:
             reason = click.prompt(REASON, default="", show_default=False, err=True)
-            decided = app.review.reject_rule(call.library, proposal.branch, reason=reason, expect=proposal.commit)
-        word = "Approved" if choice == "approve" else "Rejected"
+            decided = app.review.reject_rule(
+                call.library, proposal.branch, reason=reason, expect=proposal.commit
+            )
+        if choice == "approve":
+            word = "Approved"
+        else:
+            word = "Rejected"
         click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
         call.note(decided.notes)
 
 
 def _refuse_standing(proposal: Pending, choice: str) -> None:
-    """Refuse for a rule on the approval branch what is done only to a proposal. Raises UsageError."""
+    """Refuse for a rule on the approval branch what is done only to a proposal.
+
+    Raises UsageError.
+    """
     if proposal.change == STANDING and choice != "approve":
         raise UsageError(
-            f"{proposal.handle} is on the approval branch already; it is not in force until it is approved",
+            (
+                f"{proposal.handle} is on the approval branch already; it is not in force "
+                "until it is approved"
+            ),
             hint=f"skip it, or propose a change: ai-lessons contribute edit {proposal.handle}",
         )
 
 
 def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
-    """The proposal as it is now, on a local `branch` if it was a remote's and was edited. Raises NotFound."""
+    """The proposal as it is now, on a local `branch` if it was a remote's and was edited.
+
+    Raises NotFound.
+    """
     for waiting in app.review.pending_rules(call.library):
         if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != STANDING):
             return waiting
@@ -247,7 +301,10 @@ def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
 
 
 def _card(call: Call, text: str, least: int = 10) -> bool:
-    """Print a text, cut to the height of the terminal, at least `least` lines. True if it was cut."""
+    """Print a text, cut to the height of the terminal, at least `least` lines.
+
+    True if it was cut.
+    """
     rows = call.view.fit(text).split("\n")
     room = max(shutil.get_terminal_size().lines - 4, least)
     cut = len(rows) > room
@@ -258,15 +315,23 @@ def _card(call: Call, text: str, least: int = 10) -> bool:
 
 
 def _past(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
-    """What the sessions of this user say of a proposal; over HTTP nobody is told of those of who serves."""
+    """What the sessions of this user say of a proposal.
+
+    Over HTTP nobody is told of those of who serves.
+    """
     if call.tool and call.library.options.session is None:
         return None
     return app.harvest.past(call.library, settings.where(os.environ, call.settings.cwd), proposal)
 
 
 def _with_lines_broken(call: Call, proposals: Sequence[Pending]) -> tuple[Pending, ...]:
-    """The proposals with what breaks their checks in the code around, for a person; an agent decides about none."""
-    return tuple(proposals) if call.tool else app.rule_checks.with_lines_broken(call.library, proposals)
+    """The proposals with what breaks their checks in the code around, for a person.
+
+    An agent decides about none.
+    """
+    if call.tool:
+        return tuple(proposals)
+    return app.rule_checks.with_lines_broken(call.library, proposals)
 
 
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
@@ -274,8 +339,12 @@ def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
     (proposal,) = _with_lines_broken(call, [proposal])
     blocks = [text_jobs.proposal(proposal, call.view, _past(call, proposal))]
     for name in (similar.partition(" ")[0] for similar in proposal.similar):
-        bodies = [other.body for other in waiting if other.handle == name]
-        with suppress(AiLessonsError):  # another proposal, or deleted meanwhile
+        bodies = []
+        for other in waiting:
+            if other.handle == name:
+                bodies.append(other.body)
+        with suppress(AiLessonsError):
+            # another proposal, or deleted meanwhile
             bodies = [app.entries.show(call.library, name).body]
         for body in bodies:
             difference = app.entries.difference(proposal.path, body, proposal.body)
@@ -286,7 +355,9 @@ def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
 def shown_and_confirmed(
     call: Call, refs: Sequence[str], *, yes: bool, refused: str = NOT_APPROVED
 ) -> Iterator[tuple[str, str]]:
-    """Show these proposals and standing rules, ask once unless `yes`; names and the commits that were shown.
+    """Show these proposals and standing rules, ask once unless `yes`.
+
+    Names and the commits that were shown.
 
     Raises Refused, NotFound.
     """
@@ -306,15 +377,26 @@ def shown_and_confirmed(
 
 def _with_reason(call: Call, proposal: Pending) -> Pending:
     """A new rule with the reason that it lacks, which the person who approves it is asked for."""
-    if proposal.kind != Kind.RULE or proposal.change != "new" or proposal.rationale or not call.can_ask:
+    if (
+        proposal.kind != Kind.RULE
+        or proposal.change != "new"
+        or proposal.rationale
+        or not call.can_ask
+    ):
         return proposal
     reason = click.prompt(WHY, default="", show_default=False, err=True)
-    stated = app.review.state_reason(call.library, proposal.branch, reason, proposal.commit) if reason.strip() else None
-    return proposal._replace(branch=stated.branch, commit=stated.commit) if stated else proposal
+    stated = None
+    if reason.strip():
+        stated = app.review.state_reason(call.library, proposal.branch, reason, proposal.commit)
+    if stated:
+        return proposal._replace(branch=stated.branch, commit=stated.commit)
+    return proposal
 
 
 def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
-    """Show a batch of proposals, below a table of them, and ask once unless `yes`; the commits shown, by branch.
+    """Show a batch of proposals, below a table of them, and ask once unless `yes`.
+
+    The commits shown, by branch.
 
     Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
     """
@@ -322,9 +404,16 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
     waiting = app.review.pending_rules(call.library, batch)
     if not waiting:
         name = batch.project or batch.batch or " ".join(batch.globs)
-        raise NotFound("open proposal of a rule", name, hint="see what waits: ai-lessons admin review-rules --list")
+        raise NotFound(
+            "open proposal of a rule",
+            name,
+            hint="see what waits: ai-lessons admin review-rules --list",
+        )
     _present(call, waiting, f"Approve all {len(waiting)} with one merge?", yes=yes)
-    return {proposal.branch: proposal.commit for proposal in waiting}
+    by_key: dict[str, str] = {}
+    for proposal in waiting:
+        by_key[proposal.branch] = proposal.commit
+    return by_key
 
 
 def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
@@ -333,12 +422,25 @@ def _need_terminal(call: Call, message: str, *, yes: bool) -> None:
 
 
 def _present(
-    call: Call, proposals: Sequence[Pending], question: str, *, yes: bool = False, refused: str = NOT_APPROVED
+    call: Call,
+    proposals: Sequence[Pending],
+    question: str,
+    *,
+    yes: bool = False,
+    refused: str = NOT_APPROVED,
 ) -> None:
-    """Show proposals in full, several below a table, with `--json` on stderr; ask once unless `yes`. Raises Refused."""
+    """Show proposals in full, several below a table, with `--json` on stderr.
+
+    Ask once unless `yes`. Raises Refused.
+    """
     proposals = _with_lines_broken(call, proposals)
-    head = [text_jobs.pending(proposals, call.view)] if len(proposals) > 1 else []
-    cards = (text_jobs.proposal(proposal, call.view, _past(call, proposal)) for proposal in proposals)
+    if len(proposals) > 1:
+        head = [text_jobs.pending(proposals, call.view)]
+    else:
+        head = []
+    cards = (
+        text_jobs.proposal(proposal, call.view, _past(call, proposal)) for proposal in proposals
+    )
     text = "\n\n".join([*head, *cards])
     if call.json:
         click.echo(text, err=True)
@@ -357,16 +459,28 @@ STALE_CHOICES: Choices = {
     "w": ("wrong", "it does not hold: it leaves all results, and its file stays"),
     "v": ("view", "show all of it"),
 }
-STALE_PAST = {"keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "skip": "skipped"}
+STALE_PAST = {
+    "keep": "kept",
+    "edit": "edited",
+    "supersede": "superseded",
+    "wrong": "marked wrong",
+    "skip": "skipped",
+}
 
 
 @click.command("review", cls=Command, examples=["", "--list", "--keep L-8F3K2A"])
 @click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
 @click.option(
-    "--keep", "ref", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=options.offer("id")
+    "--keep",
+    "ref",
+    metavar="ID",
+    help="This one holds: ask again in half a year.",
+    shell_complete=options.offer("id"),
 )
 @click.option(
-    "--stale", is_flag=True, help="Only list entries whose code or source changed, and packages with a newer version."
+    "--stale",
+    is_flag=True,
+    help="Only list entries whose code or source changed, and packages with a newer version.",
 )
 def stale(call: Call, only_list: bool, ref: str | None, stale: bool) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
@@ -382,7 +496,9 @@ def stale(call: Call, only_list: bool, ref: str | None, stale: bool) -> None:
     if only_list or not outdated or not _person_reviews(call):
         call.answer(outdated, text_jobs.outdated, paged=True)
         return
-    entries = [list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)]
+    entries = [
+        list(reasons) for _, reasons in groupby(outdated, key=lambda reason: reason.entry.id)
+    ]
     click.echo("\n" + decide_each(entries, partial(_decide_about, call), STALE_PAST))
 
 
@@ -397,13 +513,15 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
     text = interfaces_text.shown(app.entries.show(call.library, entry.id), call.view)
     if any(reason.reason == "about" for reason in reasons):
         changed = app.anchors.code_diff(call.library.primary, entry)
-        text += f"\n\nThe code it speaks of:\n{interfaces_text.diff(changed, call.view)}" if changed else ""
+        if changed:
+            text += f"\n\nThe code it speaks of:\n{interfaces_text.diff(changed, call.view)}"
     _card(call, "\n".join([*warnings, "", text]))
     choices = dict(STALE_CHOICES)
     if entry.kind is not Kind.LESSON:
         del choices["w"]
     if entry.kind is Kind.RULE:
-        del choices["n"]  # a rule is superseded only by a proposal
+        # a rule is superseded only by a proposal
+        del choices["n"]
 
     def act(choice: str) -> bool:
         written: Written | None
@@ -415,7 +533,8 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
         elif choice == "keep":
             try:
                 written = app.editing.keep(call.library, entry.id, call.sure)
-            except Refused:  # at the question: another choice may fit
+            except Refused:
+                # at the question: another choice may fit
                 written = None
         elif choice == "wrong":
             reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
@@ -442,47 +561,99 @@ HARVEST_PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 @click.command(
     "harvest",
     cls=Command,
-    examples=["", "--since 2026-11-01 --project shop --json", ". --keep all --yes", "--from ~/code/shop --propose all"],
+    examples=[
+        "",
+        "--since 2026-11-01 --project shop --json",
+        ". --keep all --yes",
+        "--from ~/code/shop --propose all",
+    ],
 )
 @click.argument("folder", required=False, default="")
-@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
+@click.option(
+    "--since",
+    metavar="D",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Only what happened from this day on.",
+)
 @options.project_option
-@options.several("--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;")
+@options.several(
+    "--keep", "keep", metavar="all|ID", text="Add these drafts as they are; for people only;"
+)
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-@click.option("--from", "team", metavar="REPO", help="Read the sessions that a team keeps in the git of its code.")
-@click.option("--ref", default="", help="Where in it: a branch, a ref, or all below a name; else where Entire does.")
-@options.several("--propose", "propose", metavar="all|ID", text="Propose these statements as rules; all: said twice;")
-@click.option("--for-agent", is_flag=True, help="All that may hold, the sure marked, for an agent to judge.")
+@click.option(
+    "--from",
+    "team",
+    metavar="REPO",
+    help="Read the sessions that a team keeps in the git of its code.",
+)
+@click.option(
+    "--ref",
+    default="",
+    help="Where in it: a branch, a ref, or all below a name; else where Entire does.",
+)
+@options.several(
+    "--propose",
+    "propose",
+    metavar="all|ID",
+    text="Propose these statements as rules; all: said twice;",
+)
+@click.option(
+    "--for-agent", is_flag=True, help="All that may hold, the sure marked, for an agent to judge."
+)
 def harvest(
     call: Call, folder: str, since: datetime | None, project: str | None, keep: tuple[str, ...], yes: bool,
     team: str | None, ref: str, propose: tuple[str, ...], for_agent: bool,
 ) -> None:  # fmt: skip
-    """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
+    """Propose lessons from what happened in the sessions of your agents.
 
-    What is listed is sure: what you corrected, or said in two sessions; what worked in place of a command that failed.
-    FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
+    Nothing is stored without your yes.
+
+    What is listed is sure: what you corrected, or said in two sessions; what worked in place of a
+    command that failed.
+    FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI,
+    opencode and Cursor keep.
     """
     if team and folder:
-        raise UsageError("transcripts are read from a folder or from git, not both", hint="--from REPO without FOLDER")
+        raise UsageError(
+            "transcripts are read from a folder or from git, not both",
+            hint="--from REPO without FOLDER",
+        )
     where, only = settings.where(os.environ, call.settings.cwd), project or ""
-    every = for_agent or bool(propose or keep)  # an id names a draft that is not sure, too
+    # an id names a draft that is not sure, too
+    every = for_agent or bool(propose or keep)
     harvested = app.harvest.harvest(
-        call.library, where, folder, since=since, project=only, team=team or "", ref=ref, every=every
+        call.library,
+        where,
+        folder,
+        since=since,
+        project=only,
+        team=team or "",
+        ref=ref,
+        every=every,
     )
     if propose:
         call.answer(app.harvest.propose(call.library, harvested, propose), text_jobs.proposed)
         call.note(harvested.notes)
     elif keep:
         if not yes and not (call.can_ask and click.confirm(f"Add {', '.join(keep)}?", err=True)):
-            raise Refused("drafts are added only after a yes", hint="ask on a terminal, or say --yes")
-        call.answer(app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes)
+            raise Refused(
+                "drafts are added only after a yes", hint="ask on a terminal, or say --yes"
+            )
+        call.answer(
+            app.harvest.keep_these(call.library, harvested, keep, call.caller), text_jobs.writes
+        )
         call.note(harvested.notes)
     elif harvested.candidates and not for_agent and _person_reviews(call):
         click.echo(interfaces_text.held(harvested))
-        click.echo("\n" + decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST))
+        click.echo(
+            "\n" + decide_each(harvested.candidates, partial(_decide_on, call), HARVEST_PAST)
+        )
         call.note(harvested.notes)
     else:
-        text = interfaces_text.for_agent if for_agent else interfaces_text.harvested
+        if for_agent:
+            text = interfaces_text.for_agent
+        else:
+            text = interfaces_text.harvested
         call.answer(harvested, text, lambda value: value.candidates)
 
 
@@ -509,7 +680,8 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
 
 
-to_contribute, to_admin = Group("contribute"), Group("admin")  # These commands hang in the groups of those names
+# These commands hang in the groups of those names
+to_contribute, to_admin = Group("contribute"), Group("admin")
 
 
 RULE_ARGUMENTS: list[str | Argument] = [
@@ -539,26 +711,46 @@ RULE_ARGUMENTS: list[str | Argument] = [
 @options.project_option
 @options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
 @options.check_option
-@click.option("--from-fix", metavar="COMMIT", help="Draft the check from a commit of the code that you stand in.")
+@click.option(
+    "--from-fix",
+    metavar="COMMIT",
+    help="Draft the check from a commit of the code that you stand in.",
+)
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
-@link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
+@link_option(
+    "--link-script",
+    "--link-doc",
+    "linked_resources",
+    help="Script that does it, or doc that describes it.",
+)
 @options.about_options
 @options.allow_secret_option
-@click.option("--approve", is_flag=True, help="Approve it at once: it is shown, and you are asked. Agents are refused.")
-@click.option("--yes", is_flag=True, help="With --approve: do not ask; needed where there is no terminal.")
+@click.option(
+    "--approve",
+    is_flag=True,
+    help="Approve it at once: it is shown, and you are asked. Agents are refused.",
+)
+@click.option(
+    "--yes", is_flag=True, help="With --approve: do not ask; needed where there is no terminal."
+)
 def suggest_rule(
     call: Call, /, content: str | None, file: str | None, from_fix: str | None, *, approve: bool, yes: bool,
     **fields: Any,
 ) -> None:  # fmt: skip
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
-    if approve:  # before anything is written
+    if approve:
+        # before anything is written
         refuse_agents(call)
         _need_terminal(call, BY_A_PERSON, yes=yes)
-    links = tuple(("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources")))
+    links = tuple(
+        ("", ref) for ref in (*fields.pop("linked_lessons"), *fields.pop("linked_resources"))
+    )
     project = fields.pop("project") or ""
     if from_fix:
         if fields["check"] is not None:
-            raise UsageError("a check is either stated or drafted from a fix", hint="--check or --from-fix")
+            raise UsageError(
+                "a check is either stated or drafted from a fix", hint="--check or --from-fix"
+            )
         drafted = app.rule_checks.draft(call.library, from_fix)
         fields["check"] = drafted.check
         call.note([text_jobs.drafted(drafted)])
@@ -566,8 +758,12 @@ def suggest_rule(
     draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
     if approve:
-        (shown,) = shown_and_confirmed(call, [made.branch], yes=yes, refused="not approved; it waits as a proposal")
-        call.answer((app.review.approve_rule(call.library, shown[0], expect=shown[1]),), text_jobs.approved)
+        (shown,) = shown_and_confirmed(
+            call, [made.branch], yes=yes, refused="not approved; it waits as a proposal"
+        )
+        call.answer(
+            (app.review.approve_rule(call.library, shown[0], expect=shown[1]),), text_jobs.approved
+        )
         return
     past = _past(call, app.review.pending_rule(call.library, made.branch))
     call.answer(made._replace(past=past), text_jobs.suggested)
@@ -581,16 +777,24 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
 
 
 @to_admin.command("review-rules", examples=["", "--list", "--count"])
-@click.option("--list", "only_list", is_flag=True, help="Only list what waits, of local and remote branches.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Only list what waits, of local and remote branches."
+)
 @click.option("--count", "only_count", is_flag=True, help="Only print how many wait.")
-@click.option("--sign", is_flag=True, help="Sign the merges, also where the policy does not require it.")
+@click.option(
+    "--sign", is_flag=True, help="Sign the merges, also where the policy does not require it."
+)
 def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
     if only_count:
         number = app.pending.count(call.library.primary)
         click.echo(output.dump({"pending": number}) if call.json else number)
     elif only_list:
-        call.answer(_with_lines_broken(call, app.review.pending_rules(call.library)), text_jobs.pending, paged=True)
+        call.answer(
+            _with_lines_broken(call, app.review.pending_rules(call.library)),
+            text_jobs.pending,
+            paged=True,
+        )
         call.note(call.library.primary.notes())
     else:
         run(call, sign=sign)
@@ -598,17 +802,35 @@ def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> N
 
 @to_admin.command("approve-rule", examples=["R-5N1QTC --yes", "'rules/R-*' --yes"])
 @click.argument("refs", metavar="[ID|GLOB]...", nargs=-1, shell_complete=options.offer("id"))
-@click.option("--batch", default="", metavar="ID", help="All rules of one import; review-rules --list shows its ID.")
+@click.option(
+    "--batch",
+    default="",
+    metavar="ID",
+    help="All rules of one import; review-rules --list shows its ID.",
+)
 @options.project_option
-@click.option("--rationale", default="", metavar="R", help="Why it is so, of one rule that states no reason.")
-@click.option("--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal.")
-@click.option("--sign", is_flag=True, help="Sign the merge, also where the policy does not require it.")
+@click.option(
+    "--rationale", default="", metavar="R", help="Why it is so, of one rule that states no reason."
+)
+@click.option(
+    "--yes", is_flag=True, help="Show it and do not ask; needed where there is no terminal."
+)
+@click.option(
+    "--sign", is_flag=True, help="Sign the merge, also where the policy does not require it."
+)
 def approve_rule(
-    call: Call, refs: tuple[str, ...], batch: str, project: str | None, rationale: str, yes: bool, sign: bool
+    call: Call,
+    refs: tuple[str, ...],
+    batch: str,
+    project: str | None,
+    rationale: str,
+    yes: bool,
+    sign: bool,
 ) -> None:
     """Approve proposals by merging them; a rule is then in force. For people; agents are refused.
 
-    One merge approves many rules: those of a project, of an import, or whose path or branch matches a GLOB.
+    One merge approves many rules: those of a project, of an import, or whose path or branch matches
+    a GLOB.
     """
     refuse_agents(call)
     globs = tuple(ref for ref in refs if set("*?[") & set(ref))
@@ -618,8 +840,16 @@ def approve_rule(
         app.review.state_reason(call.library, refs[0], rationale)
     if batch or project or globs:
         if len(globs) < len(refs):
-            raise UsageError("IDs cannot be given together with a GLOB, --project or --batch", hint="use two commands")
-        title = f"of {project}" if project else f"of batch {batch.upper()}" if batch else f"as {' '.join(globs)}"
+            raise UsageError(
+                "IDs cannot be given together with a GLOB, --project or --batch",
+                hint="use two commands",
+            )
+        if project:
+            title = f"of {project}"
+        elif batch:
+            title = f"of batch {batch.upper()}"
+        else:
+            title = f"as {' '.join(globs)}"
         with app.review.one_job():
             commits = many_confirmed(call, app.review.Batch(project or "", batch, globs), yes=yes)
             decided = app.review.approve_rules(call.library, commits, title, sign=sign)
@@ -627,14 +857,18 @@ def approve_rule(
         return
     if not refs:
         raise UsageError(
-            "nothing to approve is given", hint="give an ID, a GLOB, --project or --batch; see review-rules --list"
+            "nothing to approve is given",
+            hint="give an ID, a GLOB, --project or --batch; see review-rules --list",
         )
     approved: list[app.review.Decided] = []
     try:
         with app.review.one_job():
             for ref, commit in shown_and_confirmed(call, refs, yes=yes):
-                approved.append(app.review.approve_rule(call.library, ref, sign=sign, expect=commit))
-    finally:  # also after an error, print what was approved before it
+                approved.append(
+                    app.review.approve_rule(call.library, ref, sign=sign, expect=commit)
+                )
+    finally:
+        # also after an error, print what was approved before it
         if approved:
             call.answer(tuple(approved), text_jobs.approved)
 
@@ -652,7 +886,12 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
     expect = None
     if call.can_ask and not yes:
         proposal = app.review.pending_rule(call.library, ref)
-        _present(call, [proposal], f"Reject {proposal.handle}?", refused="not rejected; nothing was changed")
+        _present(
+            call,
+            [proposal],
+            f"Reject {proposal.handle}?",
+            refused="not rejected; nothing was changed",
+        )
         reason = reason or click.prompt(REASON, default="", show_default=False, err=True)
         expect = proposal.commit
     done = app.review.reject_rule(call.library, ref, reason=reason, expect=expect)
@@ -661,25 +900,45 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
 
 @to_admin.command("signers", examples=["", "team.signers --yes"])
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--copy", is_flag=True, help="This is a copy of the repository that the list is for: add its address.")
-@click.option("--name", default="", metavar="LIST", help="What approvals here call the list, if it was made elsewhere.")
+@click.option(
+    "--copy",
+    is_flag=True,
+    help="This is a copy of the repository that the list is for: add its address.",
+)
+@click.option(
+    "--name",
+    default="",
+    metavar="LIST",
+    help="What approvals here call the list, if it was made elsewhere.",
+)
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> None:
-    """List whose signatures approve rules here; with a FILE, pin exactly its keys. Agents cannot pin keys.
+    """List whose signatures approve rules here; with a FILE, pin exactly its keys.
 
-    A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp FINGERPRINT.
+    Agents cannot pin keys.
+
+    A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp
+    FINGERPRINT.
     """
     ask = (lambda _question, _keys: True) if yes else command.ask_keys if call.can_ask else None
-    call.answer(app.review.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers)
+    call.answer(
+        app.review.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers
+    )
 
 
 @to_admin.command("audit", examples=["", "--acknowledge"])
-@click.option("--acknowledge", is_flag=True, help="Accept what raised the alarm, after a person checked it.")
-@click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
+@click.option(
+    "--acknowledge", is_flag=True, help="Accept what raised the alarm, after a person checked it."
+)
+@click.option(
+    "--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal."
+)
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
     ask = (lambda _alarms: True) if yes else command.ask_about_alarms if call.can_ask else None
-    done = app.review.acknowledge(call.library, ask) if acknowledge else app.review.audit(call.library)
+    done = (
+        app.review.acknowledge(call.library, ask) if acknowledge else app.review.audit(call.library)
+    )
     call.answer(done, text_jobs.audit, paged=True)
     return 0 if done.ok else Refused.exit_code
 
@@ -687,20 +946,37 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 @click.command(
     "promote",
     cls=Command,
-    examples=["L-8F3K2A --to user", 'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"'],
+    examples=[
+        "L-8F3K2A --to user",
+        'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
+    ],
     tool=Tool(
         "promote",
-        [Argument("id", "ref"), Argument("to", note="enterprise:NAME; a rule also to user or project"), "reason"],
+        [
+            Argument("id", "ref"),
+            Argument("to", note="enterprise:NAME; a rule also to user or project"),
+            "reason",
+        ],
         lambda: app.promotion.Promoted,
         "Propose an entry to an enterprise, with an evaluation; a person there decides. "
         "Copies between the user's and the project's tier are for people.",
     ),
 )
 @options.id_argument
-@click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
-@click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="TIER",
+    help="user, project or enterprise:NAME; see `admin tiers`.",
+)
+@click.option(
+    "--reason", default="", metavar="R", help="Why; for the people who decide about it there."
+)
 @options.allow_secret_option
 def promote(call: Call, /, ref: str, to: str, **fields: Any) -> None:
-    """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
+    """Bring an entry to another tier.
+
+    A copy to yours or the project's, a proposal to an enterprise's.
+    """
     request = app.promotion.PromotionRequest(**fields, person=not call.tool)
     call.answer(app.promotion.promote(call.library, ref, to, request), text_jobs.promoted)

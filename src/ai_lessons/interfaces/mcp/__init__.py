@@ -1,4 +1,6 @@
-"""The MCP server and its program `ai-lessons-mcp`: `tools` makes tools of commands, `server` serves them.
+"""The MCP server and its program `ai-lessons-mcp`.
+
+`tools` makes tools of commands, `server` serves them.
 
 Cheap to import: the first messages of a client are answered here, before the SDK is loaded.
 """
@@ -36,10 +38,11 @@ Message = dict[str, Any]
 class FirstAnswers:
     """The answers to a client's first messages, as an earlier start of the same program gave them.
 
-    The SDK takes a second of CPU to load, and a client waits for the list of tools before it does anything. Codex gives
-    a server 10 s for it: with both cores busy the list came after 2.9 to 6.9 s, from the file after .4 to .9 s. So the
-    handshake and that list are answered from a file, and the SDK is loaded for the next message, or once the client
-    has nothing to say. It gets the same messages, and its answers to them are dropped.
+    The SDK takes a second of CPU to load, and a client waits for the list of tools before it does
+    anything. Codex gives a server 10 s for it: with both cores busy the list came after 2.9 to 6.9
+    s, from the file after .4 to .9 s. So the handshake and that list are answered from a file, and
+    the SDK is loaded for the next message, or once the client has nothing to say. It gets the same
+    messages, and its answers to them are dropped.
     """
 
     def __init__(self, file: Path) -> None:
@@ -47,8 +50,12 @@ class FirstAnswers:
         self._program = f"{daemon_client.program()} {version('ai-lessons')} {version('mcp')}"
         try:
             kept = json.loads(file.read_bytes())
-            self._answers: Message = dict(kept["answers"]) if kept["program"] == self._program else {}
-        except (OSError, ValueError, KeyError, TypeError):  # there is none yet, or a broken one, which is written anew
+            if kept["program"] == self._program:
+                self._answers: Message = dict(kept["answers"])
+            else:
+                self._answers = {}
+        except (OSError, ValueError, KeyError, TypeError):
+            # there is none yet, or a broken one, which is written anew
             self._answers = {}
         self._answered: set[object] = set()
         self._asked: dict[object, Message] = {}
@@ -75,10 +82,16 @@ class FirstAnswers:
                     self._protocol = self._protocol or str(result.get("protocolVersion", ""))
                     self._answered.add(message["id"])
                     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
-                    wire.write(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+                    wire.write(
+                        json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+                        + b"\n"
+                    )
                     wire.flush()
-                    # the list of tools ends the greeting: a client that is silent then gets the SDK loaded meanwhile
-                    patience = 0.3 if key.startswith("tools/list") else None
+                    # the list of tools ends the greeting: a client that is silent then gets the SDK
+                    # loaded meanwhile
+                    patience = None
+                    if key.startswith("tools/list"):
+                        patience = 0.3
                 elif message.get("method") != "notifications/initialized":
                     return False
         return False
@@ -103,7 +116,11 @@ class FirstAnswers:
             return ""
         if message.get("method") == "initialize":
             return f"initialize {params.get('protocolVersion')}"
-        if message.get("method") == "tools/list" and self._protocol and not params.keys() - {"_meta"}:
+        if (
+            message.get("method") == "tools/list"
+            and self._protocol
+            and not params.keys() - {"_meta"}
+        ):
             return f"tools/list {self._protocol}"
         return ""
 
@@ -111,15 +128,22 @@ class FirstAnswers:
         """Note a message that the SDK gets, in order to keep its answer."""
         if f"tools/list {self._protocol}" not in self._answers:
             message = _object(row)
-            if message.get("method") in {"initialize", "tools/list"} and isinstance(message.get("id"), str | int):
+            if message.get("method") in {"initialize", "tools/list"} and isinstance(
+                message.get("id"), str | int
+            ):
                 self._asked[message["id"]] = message
 
     def passes(self, row: str) -> bool:
-        """Whether the client is to get this message of the SDK; what answers a first message is kept."""
+        """Whether the client is to get this message of the SDK.
+
+        What answers a first message is kept.
+        """
         if not self._answered and not self._asked:
             return True
         message = _object(row)
-        number = message.get("id") if "method" not in message else None
+        number = None
+        if "method" not in message:
+            number = message.get("id")
         if not isinstance(number, str | int):
             return True
         if number in self._answered:
@@ -137,7 +161,9 @@ class FirstAnswers:
         temporary = self._file.with_suffix(f".{os.getpid()}")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps({"program": self._program, "answers": self._answers}), encoding="utf-8")
+            temporary.write_text(
+                json.dumps({"program": self._program, "answers": self._answers}), encoding="utf-8"
+            )
             temporary.replace(self._file)
         except OSError as error:
             LOG.warning("the next start is slower: %s", error)
@@ -147,33 +173,76 @@ def _object(row: str | bytes) -> Message:
     try:
         message = json.loads(row)
     except (ValueError, RecursionError):
-        return {}  # the SDK says what is wrong with it
-    return message if isinstance(message, dict) else {}
+        # the SDK says what is wrong with it
+        return {}
+    if isinstance(message, dict):
+        return message
+    return {}
 
 
 @click.command("mcp", cls=Command, examples=["", "--tools all"])
 @show_version
-@click.option("--http", metavar="HOST:PORT", help="Serve over HTTP there; port 0 takes any. Default: standard streams.")
-@click.option("--token-file", metavar="F", type=click.Path(), help="Callers over HTTP need the token in this file.")
-@click.option("--allow-host", metavar="NAME", multiple=True, help="Another name of this server; may be given again.")
 @click.option(
-    "--tools", "chosen", type=click.Choice(SETS), default=SETS[0], show_default=True, help="Which tools are offered."
+    "--http",
+    metavar="HOST:PORT",
+    help="Serve over HTTP there; port 0 takes any. Default: standard streams.",
 )
-@click.option("--root", metavar="DIR", type=click.Path(), help="Callers may add files from below this folder only.")
+@click.option(
+    "--token-file",
+    metavar="F",
+    type=click.Path(),
+    help="Callers over HTTP need the token in this file.",
+)
+@click.option(
+    "--allow-host",
+    metavar="NAME",
+    multiple=True,
+    help="Another name of this server; may be given again.",
+)
+@click.option(
+    "--tools",
+    "chosen",
+    type=click.Choice(SETS),
+    default=SETS[0],
+    show_default=True,
+    help="Which tools are offered.",
+)
+@click.option(
+    "--root",
+    metavar="DIR",
+    type=click.Path(),
+    help="Callers may add files from below this folder only.",
+)
 @click.option("--read-only", is_flag=True, help="Offer only tools that read.")
 def mcp(
-    call: Call, /, http: str | None, token_file: str | None, allow_host: tuple[str, ...], root: str | None, **which: Any
+    call: Call,
+    /,
+    http: str | None,
+    token_file: str | None,
+    allow_host: tuple[str, ...],
+    root: str | None,
+    **which: Any,
 ) -> None:
-    """Serve agents over MCP (also: the program ai-lessons-mcp). What happens is logged to a file."""
+    """Serve agents over MCP (also: the program ai-lessons-mcp).
+
+    What happens is logged to a file.
+    """
     if http is None and (token_file or allow_host):
         raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
     if root is not None and not Path(root).is_dir():
-        raise UsageError(f"--root {root}: there is no such folder", hint="name the folder that callers may read")
+        raise UsageError(
+            f"--root {root}: there is no such folder", hint="name the folder that callers may read"
+        )
     folders = settings.folders(os.environ)
     if http is None:
         if is_terminal(sys.stdin):
-            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
-        first = FirstAnswers(folders.cache / f"mcp-{which['chosen']}{'-read-only' * which['read_only']}.json")
+            print(
+                f"waiting for an MCP client on standard input; {PROGRAM} --help says more",
+                file=sys.stderr,
+            )
+        first = FirstAnswers(
+            folders.cache / f"mcp-{which['chosen']}{'-read-only' * which['read_only']}.json"
+        )
         if first.answer():
             return
     from ai_lessons.interfaces.mcp import server, tools

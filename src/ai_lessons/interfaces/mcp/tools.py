@@ -59,29 +59,49 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_LIMITS = Limits()
-PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a waiting call is still wanted
-READABLE, CHOICES = 8_000, 20  # Characters of a script, and entries, that a person can judge in a form
-LINKS, LINKS_SINCE = 5, "2025-06-18"  # Links of an answer, and the protocol that has them first
-SHOWS_BOTH = frozenset({"copilot-cli"})  # Clients that show the model the text and the data: they get an empty object
+# Seconds between two notes of progress, and two looks whether a waiting call is still wanted
+PAUSE = 0.1
+# Characters of a script, and entries, that a person can judge in a form
+READABLE, CHOICES = 8_000, 20
+# Links of an answer, and the protocol that has them first
+LINKS, LINKS_SINCE = 5, "2025-06-18"
+# Clients that show the model the text and the data: they get an empty object
+SHOWS_BOTH = frozenset({"copilot-cli"})
 ENTRY_URI = "lessons://entry/{id}"
-KEEP_ANYWAY = "anyway"  # The argument that keeps what is refused because the same is there
-LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
+# The argument that keeps what is refused because the same is there
+KEEP_ANYWAY = "anyway"
+# The work of this name is the commit: a call cancelled before it leaves nothing
+LAST_CHANCE = "writing"
 
 
 def client_name(ctx: Context[Any, Any] | None) -> str:
     """The name that the client gave itself, or `mcp`."""
-    params = ctx.session.client_params if ctx else None
+    params = None
+    if ctx:
+        params = ctx.session.client_params
     return (params.client_info.name.strip() if params else "") or "mcp"
 
 
 class Stopping(BaseException):
-    """The server ends: a call that takes long gives up. No error of a tool, so nothing catches it."""
+    """The server ends: a call that takes long gives up.
+
+    No error of a tool, so nothing catches it.
+    """
 
 
 class SessionPool:
-    """Libraries on the repository that the settings name, for many threads; `limits`: the files callers may name."""
+    """Libraries on the repository that the settings name, for many threads.
 
-    def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
+    `limits`: the files callers may name.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Settings],
+        *,
+        session: str | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
         self._load, self._session, self._limits = load, session, limits
         self._program = daemon_client.program()
         self._read_with: tuple[Path, Options] | None = None
@@ -92,7 +112,10 @@ class SessionPool:
 
     @property
     def settings(self) -> Settings:
-        """The user's settings as they are now: a server outlives branches, tiers and edits of `config.toml`."""
+        """The user's settings as they are now.
+
+        A server outlives branches, tiers and edits of `config.toml`.
+        """
         return self._load()
 
     def read(self, job: Callable[[Library], T]) -> T:
@@ -105,7 +128,10 @@ class SessionPool:
             return self._kept.do(job)
 
     def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
-        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
+        """Do a job that writes, in the name of `agent` unless the user's settings name one.
+
+        One at a time.
+        """
         with self._at_work(), self._turn(self._writing), self._fresh(agent, progress) as library:
             return job(library)
 
@@ -117,15 +143,23 @@ class SessionPool:
         trusts: Callable[[str, str], bool] | None = None,
         progress: Progress = silent,
     ) -> T:
-        """Do a job that may take long and shares nothing with others: running a script, playing transcripts.
+        """Do a job that may take long and shares nothing with others.
+
+        Running a script, playing transcripts.
 
         `trusts` asks the person at the client; not over HTTP, where it may be any person.
         """
-        with self._at_work(), self._fresh(agent, progress, trusts if self._session else None) as library:
+        with (
+            self._at_work(),
+            self._fresh(agent, progress, trusts if self._session else None) as library,
+        ):
             return job(library)
 
     def still(self) -> None:
-        """Raise if the call of this thread is not to go on: the server ends, or its client has cancelled it."""
+        """Raise if the call of this thread is not to go on.
+
+        The server ends, or its client has cancelled it.
+        """
         if self._stopping.is_set():
             raise Stopping
         anyio.from_thread.check_cancelled()
@@ -154,7 +188,10 @@ class SessionPool:
 
     @contextmanager
     def naming_upgrades(self) -> Iterator[None]:
-        """Raises AiLessonsError: a call failed because the files of the program are not those that it began with."""
+        """Raises AiLessonsError.
+
+        A call failed because the files of the program are not those that it began with.
+        """
         try:
             yield
         except AiLessonsError:
@@ -168,16 +205,24 @@ class SessionPool:
                 raise
             LOG.exception("the program was replaced")
             message = "ai-lessons was upgraded or removed while this server ran, so it cannot go on"
-            raise AiLessonsError(message, hint="restart this server, then repeat the call") from error
+            raise AiLessonsError(
+                message, hint="restart this server, then repeat the call"
+            ) from error
 
     def _arguments(self) -> tuple[Path, Options]:
         loaded = self.settings
         chosen = library_options(loaded)
-        return loaded.repo, chosen._replace(session=chosen.session or self._session, limits=self._limits)
+        return loaded.repo, chosen._replace(
+            session=chosen.session or self._session, limits=self._limits
+        )
 
-    def _fresh(self, agent: str, progress: Progress, trusts: Callable[[str, str], bool] | None = None) -> Library:
+    def _fresh(
+        self, agent: str, progress: Progress, trusts: Callable[[str, str], bool] | None = None
+    ) -> Library:
         repo, loaded = self._arguments()
-        return Library(repo, loaded._replace(agent=loaded.agent or agent, progress=progress, ask_trust=trusts))
+        return Library(
+            repo, loaded._replace(agent=loaded.agent or agent, progress=progress, ask_trust=trusts)
+        )
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:
@@ -190,17 +235,28 @@ class SessionPool:
 
 
 class Person:
-    """The person at the client, who is asked in a form where the client has one: never about an approval."""
+    """The person at the client, who is asked in a form where the client has one.
+
+    Never about an approval.
+    """
 
     def __init__(self, ctx: Context[Any, Any] | None) -> None:
         self._ctx = ctx
 
     def trusts(self, path: str, text: str) -> bool:
-        """Whether a script with this text may run; False where it is too long to be read in a form."""
+        """Whether a script with this text may run.
+
+        False where it is too long to be read in a form.
+        """
         if len(text) > READABLE:
             return False
         fields = {"run": {"type": "boolean", "title": "Run it, and trust this text from now on"}}
-        return self._answer(f"Run {line(path)}? This machine has not run it before.\n\n{clean(text)}", fields) is True
+        return (
+            self._answer(
+                f"Run {line(path)}? This machine has not run it before.\n\n{clean(text)}", fields
+            )
+            is True
+        )
 
     def choice(self, error: AmbiguousName) -> str | None:
         """Which entry a name that several have stands for; None: no answer."""
@@ -217,7 +273,10 @@ class Person:
         return self._answer(f"{line(error.message)}. Keep the new one, too?", fields) is True
 
     def _answer(self, question: str, fields: Data) -> Any:
-        """The value of the only field of a form; None where it was declined, or the client has none."""
+        """The value of the only field of a form.
+
+        None where it was declined, or the client has none.
+        """
         asks = ClientCapabilities(elicitation=ElicitationCapability())
         # from 2026-07-28 on a server asks nothing while a call runs
         if self._ctx is None or self._ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -227,11 +286,16 @@ class Person:
         schema = {"type": "object", "properties": fields, "required": list(fields)}
         ask = partial(self._ctx.session.elicit_form, question, schema, self._ctx.request_id)
         done = anyio.from_thread.run(ask)
-        return (done.content or {}).get(*fields) if done.action == "accept" else None
+        if done.action == "accept":
+            return (done.content or {}).get(*fields)
+        return None
 
 
 class Reported:
-    """Progress of the library's as notes to the client. One bar for all phases of a job, which never goes back."""
+    """Progress of the library's as notes to the client.
+
+    One bar for all phases of a job, which never goes back.
+    """
 
     def __init__(self, ctx: Context[Any, Any] | None) -> None:
         self._ctx = ctx
@@ -239,7 +303,10 @@ class Reported:
         self._committing = False
 
     def show(self, what: str, done: int, total: int) -> None:
-        """`done` of `total` steps of `what`. Raises if the call was cancelled, and nothing is written yet."""
+        """`done` of `total` steps of `what`.
+
+        Raises if the call was cancelled, and nothing is written yet.
+        """
         if self._committing or self._ctx is None:
             return
         anyio.from_thread.check_cancelled()
@@ -250,7 +317,9 @@ class Reported:
         if total and (done == total or time.monotonic() - self._last >= PAUSE):
             self._last = time.monotonic()
             so_far, whole = self._before + done, self._before + total
-            anyio.from_thread.run(self._ctx.report_progress, so_far, whole, f"{what} {done}/{total}")
+            anyio.from_thread.run(
+                self._ctx.report_progress, so_far, whole, f"{what} {done}/{total}"
+            )
 
 
 LOG = logging.getLogger(__name__)
@@ -259,7 +328,10 @@ DEFAULT = (
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
     "suggest_rule", "link", "record_outcome",
 )  # fmt: skip
-"""What an agent pays for in every session, in the order in which it needs them; `--tools all` adds the others."""
+"""What an agent pays for in every session, in the order in which it needs them.
+
+`--tools all` adds the others.
+"""
 
 TEXT: Data = {"type": "string"}
 ARRAY: Data = {"type": "array"}
@@ -268,16 +340,33 @@ JSON_TYPES = {
 }  # fmt: skip
 
 
-def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
-    """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
-    commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
+def tools(
+    pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False
+) -> list[ServedTool]:
+    """The tools of a set, or those of them that only read, ready to be served.
+
+    `log` is where reports of bugs are.
+    """
+    commands = (
+        command
+        for group in (root, lesson)
+        for _, command in walk(group)
+        if isinstance(command, Command)
+    )
     declared = {command.tool.name: (command, command.tool) for command in commands if command.tool}
     names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *declared))
-    return [CommandTool.of(*declared[name], pool, log) for name in names if declared[name][1].reads or not read_only]
+    return [
+        CommandTool.of(*declared[name], pool, log)
+        for name in names
+        if declared[name][1].reads or not read_only
+    ]
 
 
 class ToolParameter(NamedTuple):
-    """One parameter of a tool: its name, the click parameter that it is, its schema, whether it is required."""
+    """One parameter of a tool.
+
+    Its name, the click parameter that it is, its schema, whether it is required.
+    """
 
     name: str
     param: click.Parameter
@@ -286,47 +375,79 @@ class ToolParameter(NamedTuple):
     default: object
 
     def typed(self, value: object) -> object:
-        """A value from JSON, or as text, as click takes it. Raises BadParameter: it is several where one is needed."""
+        """A value from JSON, or as text, as click takes it.
+
+        Raises BadParameter: it is several where one is needed.
+        """
         several = self.schema["type"] in {"array", "object"}
         if isinstance(value, str) and several:
             with suppress(ValueError, RecursionError):
                 read = json.loads(value)
-                value = read if isinstance(read, list | dict) else value
+                if isinstance(read, list | dict):
+                    value = read
         if isinstance(value, dict):
-            value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
+            value = [
+                tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()
+            ]
         if isinstance(value, list) and not several:
             raise click.BadParameter(f"not of the type {self.schema['type']}", param=self.param)
         many = getattr(self.param, "multiple", False) or self.param.nargs == -1
         if not isinstance(value, list):
-            whole = isinstance(self.param.type, FileName) or self.param.type is click.UNPROCESSED or not several
-            return value if not many else [value] if whole else words(str(value))
+            whole = (
+                isinstance(self.param.type, FileName)
+                or self.param.type is click.UNPROCESSED
+                or not several
+            )
+            if not many:
+                return value
+            if whole:
+                return [value]
+            return words(str(value))
         if not all(isinstance(text, str) for text in value):
             raise click.BadParameter("not a list of strings", param=self.param)
-        return value if many else ",".join(value)
+        if many:
+            return value
+        return ",".join(value)
 
 
 def parameters_of(command: Command, tool: Tool) -> list[ToolParameter]:
     """The parameters of a tool, as `Tool.takes` names them."""
-    params = {param.name: param for param in command.params}
-    arguments = (Argument(argument) if isinstance(argument, str) else argument for argument in tool.takes)
-    return [_parameter(argument, params[argument.parameter or argument.name]) for argument in arguments]
+    params = {}
+    for param in command.params:
+        params[param.name] = param
+    arguments = (
+        Argument(argument) if isinstance(argument, str) else argument for argument in tool.takes
+    )
+    results: list[ToolParameter] = []
+    for argument in arguments:
+        results.append(_parameter(argument, params[argument.parameter or argument.name]))
+    return results
 
 
 def _parameter(argument: Argument, param: click.Parameter) -> ToolParameter:
     schema = schema_of(param, single=argument.single)
     default: object = argument.default
     if default is None:
-        default = False if schema["type"] == "boolean" else param.default
-    schema |= {"description": argument.note} if argument.note else {}
-    schema |= {"default": default} if isinstance(default, str | int | float) and default not in {"", False} else {}
+        if schema["type"] == "boolean":
+            default = False
+        else:
+            default = param.default
+    if argument.note:
+        schema |= {"description": argument.note}
+    if isinstance(default, str | int | float) and default not in {"", False}:
+        schema |= {"default": default}
     required = argument.required or (param.required and argument.default is None)
     return ToolParameter(argument.name, param, schema, required, argument.default)
 
 
 def schema_of(param: click.Parameter, *, single: bool) -> Data:
-    """What a parameter takes, as short as it can be said to an agent: a range is named by the error alone."""
+    """What a parameter takes, as short as it can be said to an agent.
+
+    A range is named by the error alone.
+    """
     kind = param.type
-    split = getattr(kind, "func", None)  # the function by which one text with commas is more
+    # the function by which one text with commas is more
+    split = getattr(kind, "func", None)
     if split is context_tags:
         return {"type": "object"}
     many = param.nargs == -1 or getattr(param, "multiple", False) or split is not None
@@ -353,9 +474,14 @@ def output_schema(tool: Tool) -> Data:
     elif answer is Answer:
         properties |= {kind.folder: ARRAY for kind in tool.kinds or Kind}
     elif fields := fields_of(answer):
-        properties |= {"handle": TEXT} if fields.entry else {}
-        properties |= {name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names}
-        properties = {name: schema for name, schema in properties.items() if name not in {"notes", "warnings"}}
+        if fields.entry:
+            properties |= {"handle": TEXT}
+        properties |= {
+            name.rstrip("_"): type_schema(annotation_of(answer, name)) for name in fields.names
+        }
+        properties = {
+            name: schema for name, schema in properties.items() if name not in {"notes", "warnings"}
+        }
     return {"type": "object", "properties": properties}
 
 
@@ -369,14 +495,25 @@ def annotation_of(answer: type, name: str) -> str:
 
 
 def type_schema(annotation: str) -> Data:
-    """The JSON Schema of a type as the source states it; any, where JSON has no such type (an enum, a union)."""
-    # not by pydantic: most types are imported for the type checker alone, so it cannot resolve their names
-    json_type = JSON_TYPES.get(annotation.partition("[")[0]) if " | " not in annotation else None
-    return {"type": json_type} if json_type else {}
+    """The JSON Schema of a type as the source states it.
+
+    Any, where JSON has no such type (an enum, a union).
+    """
+    # not by pydantic: most types are imported for the type checker alone, so it cannot resolve
+    # their names
+    json_type = None
+    if " | " not in annotation:
+        json_type = JSON_TYPES.get(annotation.partition("[")[0])
+    if json_type:
+        return {"type": json_type}
+    return {}
 
 
 class ToolCall(Call):
-    """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
+    """What a command is given when an agent calls it.
+
+    The library of the pool, and an answer that is kept.
+    """
 
     tool: ClassVar[bool] = True
 
@@ -392,12 +529,19 @@ class ToolCall(Call):
     def answer(self, value: Any, text: Any, data: Any = None, **_terminal: Any) -> None:
         """Keep what the agent reads, and the same as data; agents have no pager."""
         whole, root = self.for_agents(self.served, value, text), self.settings.whereabouts
-        structured = agent_text.data(value, self.served, root, encode(data(value)) if data else None)
-        self.result = CallToolResult(content=[TextContent(type="text", text=whole)], structured_content=structured)
+        structured = agent_text.data(
+            value, self.served, root, encode(data(value)) if data else None
+        )
+        self.result = CallToolResult(
+            content=[TextContent(type="text", text=whole)], structured_content=structured
+        )
 
 
 class CommandTool(ServedTool):
-    """A tool that runs a command. Its errors are sentences with a hint; no words of other programs reach the client."""
+    """A tool that runs a command.
+
+    Its errors are sentences with a hint; no words of other programs reach the client.
+    """
 
     log: Path
 
@@ -405,13 +549,20 @@ class CommandTool(ServedTool):
     def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
         params = parameters_of(command, tool)
-        required = [param.name for param in params if param.required]
+        required = []
+        for param in params:
+            if param.required:
+                required.append(param.name)
         return cls(
             fn=AgentCommand(command, tool, params, pool).answer,
             name=tool.name,
             title=tool.name.replace("_", " ").capitalize(),
-            description=tool.description or " ".join((command.help or "").partition("\n\n")[0].split()),
-            parameters={"type": "object", "properties": {param.name: param.schema for param in params}}
+            description=tool.description
+            or " ".join((command.help or "").partition("\n\n")[0].split()),
+            parameters={
+                "type": "object",
+                "properties": {param.name: param.schema for param in params},
+            }
             | ({"required": required} if required else {}),
             fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_schema(tool)),
             is_async=False,
@@ -424,7 +575,9 @@ class CommandTool(ServedTool):
             log=log,
         )
 
-    async def run(self, arguments: Data, context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002  # the SDK's signature
+    async def run(
+        self, arguments: Data, context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:  # noqa: ARG002  # the SDK's signature
         """Call the command in a thread; ToolError says in words what went wrong."""
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
@@ -444,23 +597,36 @@ class AgentCommand(NamedTuple):
     pool: SessionPool
 
     def answer(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
-        """The answer of the tool, with links to entries; the person says which entry is meant, or what is kept."""
+        """The answer of the tool, with links to entries.
+
+        The person says which entry is meant, or what is kept.
+        """
         try:
             result = self._run(arguments, ctx)
         except AmbiguousName as error:
             entry = Person(ctx).choice(error)
             if entry is None:
                 raise
-            named = {key: entry if value == error.name else value for key, value in arguments.items()}
+            named = {}
+            for key, value in arguments.items():
+                if value == error.name:
+                    named[key] = entry
+                else:
+                    named[key] = value
             result = self._run(named, ctx)
-        except Conflict as error:  # a lesson that says the same as another one
-            if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(error):
+        except Conflict as error:
+            # a lesson that says the same as another one
+            if KEEP_ANYWAY not in [param.name for param in self.params] or not Person(ctx).keeps(
+                error
+            ):
                 raise
             result = self._run({**arguments, KEEP_ANYWAY: True}, ctx)
         if ctx is not None and ctx.session.protocol_version >= LINKS_SINCE:
             links = links_of(result.structured_content or {})
             result = result.model_copy(update={"content": [*result.content, *links]})
-        return result.model_copy(update={"structured_content": {}}) if client_name(ctx) in SHOWS_BOTH else result
+        if client_name(ctx) in SHOWS_BOTH:
+            return result.model_copy(update={"structured_content": {}})
+        return result
 
     def _run(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
         """Run the command on what the agent sent."""
@@ -470,9 +636,13 @@ class AgentCommand(NamedTuple):
                 values = self._values(arguments)
                 context = self.command.make_context(tool.name, [], obj=call, default_map=values)
             except click.BadParameter as error:
-                name = next((f"{param.name}: " for param in self.params if param.param is error.param), "")
+                name = next(
+                    (f"{param.name}: " for param in self.params if param.param is error.param), ""
+                )
                 hint = "it takes " + ", ".join(param.name for param in self.params)
-                raise AiLessonsError(f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint) from error
+                raise AiLessonsError(
+                    f"wrong arguments for {tool.name}: {name}{error.message}", hint=hint
+                ) from error
             call.settings = pool.settings
 
         def job(library: Library) -> CallToolResult:
@@ -488,41 +658,68 @@ class AgentCommand(NamedTuple):
         return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
     def _values(self, arguments: Data) -> Data:
-        """By the command's parameters what a person would have given. Raises BadParameter: an argument is missing."""
-        names = [param.name for param in self.params]
-        arguments = {_meant(name, names): value for name, value in arguments.items() if value is not None}
+        """By the command's parameters what a person would have given.
+
+        Raises BadParameter: an argument is missing.
+        """
+        names = []
+        for param in self.params:
+            names.append(param.name)
+        arguments = {
+            _meant(name, names): value for name, value in arguments.items() if value is not None
+        }
         if unknown := [name for name in arguments if name not in names]:
             hint = "it takes " + ", ".join(names)
             raise AiLessonsError(f"{self.tool.name} has no argument {unknown[0]!r}", hint=hint)
         if missing := [
-            f"{param.name}: needed" for param in self.params if param.required and param.name not in arguments
+            f"{param.name}: needed"
+            for param in self.params
+            if param.required and param.name not in arguments
         ]:
             raise click.BadParameter("; ".join(missing))
-        arguments = {param.name: param.default for param in self.params if param.default is not None} | arguments
-        return {
-            str(param.param.name): param.typed(arguments[param.name])
-            for param in self.params
-            if param.name in arguments
-        }
+        arguments = {
+            param.name: param.default for param in self.params if param.default is not None
+        } | arguments
+        values = {}
+        for param in self.params:
+            if param.name in arguments:
+                values[str(param.param.name)] = param.typed(arguments[param.name])
+        return values
 
 
 def links_of(answer: Data) -> list[ResourceLink]:
-    """Links to the entries that an answer lists, or has written; none to the entry that is shown."""
-    hits = [hit for hits in answer.values() if isinstance(hits, list) for hit in hits if isinstance(hit, dict)]
+    """Links to the entries that an answer lists, or has written.
+
+    None to the entry that is shown.
+    """
+    hits = [
+        hit
+        for hits in answer.values()
+        if isinstance(hits, list)
+        for hit in hits
+        if isinstance(hit, dict)
+    ]
     entries = [hit for hit in hits if "handle" in hit] or (
         [answer] if "path" in answer and "text" not in answer else []
     )
-    return [
-        ResourceLink(
-            uri=ENTRY_URI.format(id=entry["handle"]),
-            name=entry["handle"],
-            title=output.short_name(entry.get("title") or "") or None,
+    results: list[ResourceLink] = []
+    for entry in entries[:LINKS]:
+        results.append(
+            ResourceLink(
+                uri=ENTRY_URI.format(id=entry["handle"]),
+                name=entry["handle"],
+                title=output.short_name(entry.get("title") or "") or None,
+            )
         )
-        for entry in entries[:LINKS]
-    ]
+    return results
 
 
 def _meant(name: str, names: list[str]) -> str:
-    """The argument's agreed name: what one tool calls `id` is the `resource_id` of another, and agents mix them up."""
+    """The argument's agreed name.
+
+    What one tool calls `id` is the `resource_id` of another, and agents mix them up.
+    """
     other = {"id": "resource_id", "resource_id": "id"}.get(name, name)
-    return other if name not in names and other in names else name
+    if name not in names and other in names:
+        return other
+    return name

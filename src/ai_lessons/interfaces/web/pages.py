@@ -58,8 +58,10 @@ HERE = Path(__file__).parent
 SCOPES = {"applies_to": "Files", "scope": "Scope", "contexts": "Contexts", "category": "Category"}
 """What a file says of where it applies, and how it is called."""
 
-ROWS_SHOWN = 30  # Results and entries of a list
-LONGEST = 100_000  # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
+# Results and entries of a list
+ROWS_SHOWN = 30
+# Characters of a text that are drawn as Markdown; of a longer one these, and its sections
+LONGEST = 100_000
 
 
 class Page(NamedTuple):
@@ -73,7 +75,10 @@ Job: TypeAlias = "Callable[[Library, Asked], Page | dict[str, Any]]"
 
 
 class Part(NamedTuple):
-    """A part of a page: a sentence, a table of texts and entries (`empty`: without rows), and where `more` is shown."""
+    """A part of a page: a sentence, a table of texts and entries (`empty`.
+
+    Without rows), and where `more` is shown.
+    """
 
     title: str
     summary: str = ""
@@ -104,47 +109,69 @@ _HEADINGS = tuple(f"h{level}" for level in range(1, 7))
 
 
 def slug(text: str) -> str:
-    """What an address calls a heading. Programs differ in case, signs and blanks, so none of these count."""
+    """What an address calls a heading.
+
+    Programs differ in case, signs and blanks, so none of these count.
+    """
     return "h-" + re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
 
 
 def _name_headings(state: StateCore) -> None:
-    """Let links lead to headings: each gets an `id` of its text; of equal ones the later are numbered."""
+    """Let links lead to headings: each gets an `id` of its text.
+
+    Of equal ones the later are numbered.
+    """
     counts = Counter[str]()
     for opening, inline in zip(state.tokens, state.tokens[1:], strict=False):
         if opening.type == "heading_open":
-            plain = "".join(part.content for part in inline.children or () if part.type in {"text", "code_inline"})
+            plain = "".join(
+                part.content
+                for part in inline.children or ()
+                if part.type in {"text", "code_inline"}
+            )
             name = slug(plain)
             opening.attrSet("id", f"{name}-{counts[name]}" if counts[name] else name)
             counts[name] += 1
 
 
-_MARKDOWN = bounded(MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image"))
+_MARKDOWN = bounded(
+    MarkdownIt("js-default", {"linkify": False, "typographer": False}).disable("image")
+)
 _MARKDOWN.core.ruler.push("name_headings", _name_headings)
 
 
 def on_the_web(target: str) -> str | None:
     """The address of a link that names a page of the web; None for all others."""
-    return target if urlsplit(target).scheme in {"http", "https"} else None
+    if urlsplit(target).scheme in {"http", "https"}:
+        return target
+    return None
 
 
-def _text_rule(_renderer: object, tokens: Sequence[Token], place: int, _options: object, env: Mapping[str, str]) -> str:
+def _text_rule(
+    _renderer: object, tokens: Sequence[Token], place: int, _options: object, env: Mapping[str, str]
+) -> str:
     return str(marked(tokens[place].content, env.get("words", "")))
 
 
 _MARKDOWN.add_render_rule("text", _text_rule)
 
 
-def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web, words: str = "") -> Markup:
-    """Markdown as HTML without anything that acts: no HTML of its own, no images, links to pages alone.
+def markdown(
+    text: str, resolve: Callable[[str], str | None] = on_the_web, words: str = ""
+) -> Markup:
+    """Markdown as HTML without anything that acts.
 
-    `resolve` says where a link leads, or None: then its text stays. The words of a question are marked.
+    No HTML of its own, no images, links to pages alone.
+
+    `resolve` says where a link leads, or None: then its text stays. The words of a question are
+    marked.
     """
 
     def attribute(_tag: str, name: str, value: str) -> str | None:
         try:
             return resolve(value) if name == "href" else value
-        except ValueError:  # no address, such as `http://[`
+        except ValueError:
+            # no address, such as `http://[`
             return None
 
     clean = nh3.clean(
@@ -159,27 +186,53 @@ def markdown(text: str, resolve: Callable[[str], str | None] = on_the_web, words
 
 
 class LinkTargets:
-    """Where the links of entries lead: to the entry at that path, file or page, else to the page on the web."""
+    """Where the links of entries lead.
 
-    def __init__(self, entries: Iterable[EntrySummary], address: Callable[[EntrySummary], str]) -> None:
+    To the entry at that path, file or page, else to the page on the web.
+    """
+
+    def __init__(
+        self, entries: Iterable[EntrySummary], address: Callable[[EntrySummary], str]
+    ) -> None:
         self._address = address
-        self._entries = {(entry.tier, path): entry for entry in entries for path in map(_plain, _places(entry))}
+        self._entries = {
+            (entry.tier, path): entry for entry in entries for path in map(_plain, _places(entry))
+        }
 
     def resolve(self, entry: EntrySummary, address: str, target: str) -> str | None:
-        """Where a link of this entry leads, whose own page is at `address` (empty: here); None: to nothing known."""
+        """Where a link of this entry leads, whose own page is at `address` (empty: here).
+
+        None: to nothing known.
+        """
         parts = urlsplit(target)
-        fragment = f"#{slug(unquote(parts.fragment))}" if parts.fragment else ""
+        if parts.fragment:
+            fragment = f"#{slug(unquote(parts.fragment))}"
+        else:
+            fragment = ""
         absolute = bool(parts.scheme or parts.netloc)
         if not (absolute or parts.path):
-            return address + fragment if fragment else None
-        pages = [target] if absolute else [urljoin(base, target) for base in _places(entry) if "://" in base]
-        files = [base for base in _places(entry) if "://" not in base and not absolute]
-        for path in map(_plain, [*(path for base in files for path in _inside(base, unquote(parts.path))), *pages]):
+            if fragment:
+                return address + fragment
+            return None
+        if absolute:
+            pages = [target]
+        else:
+            pages = [urljoin(base, target) for base in _places(entry) if "://" in base]
+        files = []
+        for base in _places(entry):
+            if "://" not in base and not absolute:
+                files.append(base)
+        for path in map(
+            _plain,
+            [*(path for base in files for path in _inside(base, unquote(parts.path))), *pages],
+        ):
             for suffix in ("", "/index", "/README"):
                 near = self._entries.get((entry.tier, path + suffix))
                 if near and (leads_to := self._address(near)):
                     return leads_to + fragment
-        return on_the_web(pages[0]) if pages else None
+        if pages:
+            return on_the_web(pages[0])
+        return None
 
 
 def _places(entry: EntrySummary) -> list[str]:
@@ -188,12 +241,18 @@ def _places(entry: EntrySummary) -> list[str]:
 
 
 def _plain(path: str) -> str:
-    """A path or address as it is compared: without query, suffixes of pages, and a slash at its end."""
+    """A path or address as it is compared.
+
+    Without query, suffixes of pages, and a slash at its end.
+    """
     return re.sub(r"(?:\.(?:html?|mdx?|rst|txt)){1,4}$|(?<!/)/+$", "", re.sub(r"[?#].*", "", path))
 
 
 def _inside(base: str, path: str) -> Iterator[str]:
-    """Where a path leads from the file `base`; one from the root (`/guide`) may begin at any folder above it."""
+    """Where a path leads from the file `base`.
+
+    One from the root (`/guide`) may begin at any folder above it.
+    """
     folder = posixpath.dirname(base)
     if not path.startswith("/"):
         yield posixpath.normpath(posixpath.join(folder, path))
@@ -206,20 +265,32 @@ def at_hit(hit: app.answers.Hit, words: str) -> str:
     """The address of a result: a doc opens at the section that was found, with the words marked."""
     if hit.entry.kind is not Kind.DOC:
         return href(hit.entry.id)
-    part = {"section": hit.section} if hit.section else {}
+    if hit.section:
+        part = {"section": hit.section}
+    else:
+        part = {}
     return f"{href(hit.entry.id)}?{urlencode({**part, 'q': words})}"
 
 
 def shared(entries: Sequence[EntrySummary]) -> list[str]:
     """What all rows of a list would say: it is said once above them."""
-    every = [(summary.project, *summary.versions, *summary.tags, summary.tier) for summary in entries]
-    return [name for name in dict.fromkeys(every[0]) if all(name in row for row in every)] if len(every) > 1 else []
+    every = []
+    for summary in entries:
+        every.append((summary.project, *summary.versions, *summary.tags, summary.tier))
+    if len(every) > 1:
+        return [name for name in dict.fromkeys(every[0]) if all(name in row for row in every)]
+    return []
 
 
 def marked(text: str, words: str) -> Markup:
     """A text with the words of a question marked."""
-    pieces = app.search.pieces(text, words) if words else [(text, False)]
-    return Markup().join(Markup("<mark>{}</mark>").format(piece) if hit else escape(piece) for piece, hit in pieces)
+    if words:
+        pieces = app.search.pieces(text, words)
+    else:
+        pieces = [(text, False)]
+    return Markup().join(
+        Markup("<mark>{}</mark>").format(piece) if hit else escape(piece) for piece, hit in pieces
+    )
 
 
 def inline(text: str, words: str = "") -> Markup:
@@ -227,8 +298,11 @@ def inline(text: str, words: str = "") -> Markup:
     parts = re.split(r"(?<!`)(`++)(.{1,1000}?)(?<!`)\1(?!`)", text)
     shown = []
     for plain, code in zip(parts[::3], [*parts[2::3], ""], strict=True):
-        shown.append(marked(re.sub(r"\*\*(\S(?:.{0,300}?\S)?)\*\*", r"\1", plain).replace("`", ""), words))
-        shown += [Markup("<code>{}</code>").format(marked(code.strip(), words))] if code else []
+        shown.append(
+            marked(re.sub(r"\*\*(\S(?:.{0,300}?\S)?)\*\*", r"\1", plain).replace("`", ""), words)
+        )
+        if code:
+            shown += [Markup("<code>{}</code>").format(marked(code.strip(), words))]
     return Markup().join(shown)
 
 
@@ -237,14 +311,22 @@ def words(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     if isinstance(value, dict):
-        return "; ".join(f"{key}: {words(part)}" for key, part in value.items())
+        results = []
+        for key, part in value.items():
+            results.append(f"{key}: {words(part)}")
+        return "; ".join(results)
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(map(words, value))
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    return str(value)
 
 
 def day(text: str | None) -> str:
-    """The day of a time as people say it, on this machine's clock: 3 March 2026; a text that is no time as it is."""
+    """The day of a time as people say it, on this machine's clock: 3 March 2026.
+
+    A text that is no time as it is.
+    """
     try:
         at = datetime.fromisoformat(text or "").astimezone()
     except ValueError:
@@ -267,10 +349,13 @@ def when(text: str | None, now: datetime | None = None) -> str:
 
 def dated(text: str) -> str:
     """A sentence with its times as people say them."""
-    return re.sub(r" on (\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+))", lambda match: f", {when(match[1])}", text)
+    return re.sub(
+        r" on (\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-][\d:]+))", lambda match: f", {when(match[1])}", text
+    )
 
 
-LINES = {"-": "changed", "+": "changed", "@": "where", "\\": "where"}  # of a diff, by how they begin
+# of a diff, by how they begin
+LINES = {"-": "changed", "+": "changed", "@": "where", "\\": "where"}
 
 
 class Row(NamedTuple):
@@ -285,14 +370,19 @@ def side_by_side(diff: str) -> list[Row]:
     """A unified diff of one file as rows of two columns."""
     rows: list[Row] = []
     lines = diff.removesuffix("\n").split("\n")
-    hunks = dropwhile(lambda line: not line.startswith("@@"), lines)  # the names of the file come before
+    # the names of the file come before
+    hunks = dropwhile(lambda line: not line.startswith("@@"), lines)
     for kind, group in groupby(hunks, key=lambda line: LINES.get(line[:1], "same")):
         if kind == "changed":
             changed = list(group)
-            gone, came = ([line[1:] or " " for line in changed if line.startswith(sign)] for sign in "-+")
+            gone, came = (
+                [line[1:] or " " for line in changed if line.startswith(sign)] for sign in "-+"
+            )
             rows += starmap(partial(Row, kind), zip_longest(gone, came, fillvalue=""))
         elif kind == "where":
-            rows += (Row(kind, re.sub(r"^@@ [^+]*\+(\d++).* @@$", r"line \1", line)) for line in group)
+            rows += (
+                Row(kind, re.sub(r"^@@ [^+]*\+(\d++).* @@$", r"line \1", line)) for line in group
+            )
         else:
             rows += (Row(kind, line[1:], line[1:]) for line in group)
     return rows
@@ -311,13 +401,34 @@ def against_now(edit: Edit) -> list[Row]:
 @functools.cache
 def _environment() -> Environment:
     loader = FileSystemLoader(HERE / "templates")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"markdown": markdown, "words": words, "when": when, "side_by_side": side_by_side}
-    made.filters |= {"compared": compared, "against_now": against_now, "visible": escaped, "marked": marked}
+    made = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "markdown": markdown,
+        "words": words,
+        "when": when,
+        "side_by_side": side_by_side,
+    }
+    made.filters |= {
+        "compared": compared,
+        "against_now": against_now,
+        "visible": escaped,
+        "marked": marked,
+    }
     made.filters |= {"folder": _folder, "day": day, "dated": dated, "inline": inline}
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
     made.globals |= {"at_hit": at_hit, "shared": shared}
-    made.globals |= {"WAYS": app.entries.WAYS, "Relation": Relation, "kinds": list(Kind), "LONGEST": LONGEST}
+    made.globals |= {
+        "WAYS": app.entries.WAYS,
+        "Relation": Relation,
+        "kinds": list(Kind),
+        "LONGEST": LONGEST,
+    }
     return made
 
 
@@ -353,7 +464,10 @@ def render(template: str, **values: Any) -> str:
 
 def search(opened: Library, asked: Asked) -> Page:
     """What fits the words, as they are typed; without words the newest."""
-    chosen = {key: asked.get(key, "").strip() for key in ("q", "kind", "project", "version", "tag", "every")}
+    chosen = {
+        key: asked.get(key, "").strip()
+        for key in ("q", "kind", "project", "version", "tag", "every")
+    }
     kinds = frozenset({Kind(chosen["kind"])} if chosen["kind"] in {*Kind} else ())
     versions, tags = ((chosen[key],) if chosen[key] else () for key in ("version", "tag"))
     query = Query(
@@ -362,7 +476,9 @@ def search(opened: Library, asked: Asked) -> Page:
     )  # fmt: skip
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
     if query.text:
-        ask = app.daemon_client.DaemonClient(opened.primary.store.root, opened.options, lambda: opened)
+        ask = app.daemon_client.DaemonClient(
+            opened.primary.store.root, opened.options, lambda: opened
+        )
         answer = ask("search", query)
         best = max((hit.entry.score or 0 for hit in answer.hits), default=0)
         # what scores less than half of the best is seldom what was meant: it is shown after a click
@@ -374,25 +490,37 @@ def search(opened: Library, asked: Asked) -> Page:
             opened, kinds=kinds, project=chosen["project"] or None, tag=chosen["tag"] or None, versions=versions,
             limit=ROWS_SHOWN, status=None if query.every else "active",
         )  # fmt: skip
-    if not asked.get("part"):  # who types sees the results alone
+    if not asked.get("part"):
+        # who types sees the results alone
         catalog = opened.reading.current() if query.text else opened.reading.catalog
-        offered = {"projects": catalog.projects(), "versions": catalog.versions(), "tags": catalog.tags()[:200]}
+        offered = {
+            "projects": catalog.projects(),
+            "versions": catalog.versions(),
+            "tags": catalog.tags()[:200],
+        }
         values |= {"title": "Search", **offered}
     return Page("search.html", values)
 
 
 def entry(opened: Library, asked: Asked) -> Page:
-    """One entry whole: its text, where it comes from, what it is linked with, how it did; `edit`: the text to edit."""
+    """One entry whole: its text, where it comes from, what it is linked with, how it did.
+
+    `edit`: the text to edit.
+    """
     section, at = asked.get("section", ""), asked.get("at", "")
-    shown = app.entries.show(opened, asked["ref"], section=int(section) if section.isdecimal() else None)
+    shown = app.entries.show(
+        opened, asked["ref"], section=int(section) if section.isdecimal() else None
+    )
     summary = shown.entry
-    occasions = [
-        (session, entry)
-        for session in app.agent_sessions.lately(opened.options.state_dir)[0]
-        for entry in session.told
-        if entry.id == summary.id
-    ]
-    every = app.entries.list_entries(opened, status=None, every=True).entries if "[" in shown.body else ()
+    occasions = []
+    for session in app.agent_sessions.lately(opened.options.state_dir)[0]:
+        for entry in session.told:
+            if entry.id == summary.id:
+                occasions.append((session, entry))
+    if "[" in shown.body:
+        every = app.entries.list_entries(opened, status=None, every=True).entries
+    else:
+        every = ()
     root = asked.get("root", "../")
     targets = LinkTargets(every, lambda other: root + href(other.id))
     values = described(shown, targets, root + href(summary.id) if shown.section else "") | {
@@ -409,25 +537,43 @@ def entry(opened: Library, asked: Asked) -> Page:
 
 
 def sources(why: app.answers.Why, shown: Shown) -> list[str]:
-    """Where an entry comes from, without what its page says elsewhere; what its file states in one line."""
+    """Where an entry comes from, without what its page says elsewhere.
+
+    What its file states in one line.
+    """
     stated, elsewhere = "its file says ", ("rationale:", "approved") if shown.approval else ()
-    links = tuple(f" {related.entry.handle} {related.entry.title}" for related in shown.related if related.entry)
-    lines = [line for line in why.lines if not (line.startswith((stated, *elsewhere)) or line.endswith(links))]
-    file = [line.removeprefix(stated) for line in why.lines if line.startswith(stated)]
+    links = tuple(
+        f" {related.entry.handle} {related.entry.title}"
+        for related in shown.related
+        if related.entry
+    )
+    lines = []
+    for line in why.lines:
+        if not (line.startswith((stated, *elsewhere)) or line.endswith(links)):
+            lines.append(line)
+    file = []
+    for line in why.lines:
+        if line.startswith(stated):
+            file.append(line.removeprefix(stated))
     return [*lines, *([stated + ", ".join(file)] if file else [])]
 
 
 def by_month(events: Sequence[tuple[str, str]]) -> list[tuple[str, int, int, int]]:
     """How often an entry was shown, helped and did harm, a row for each of the last months in which anything was."""
     counts = Counter((at[:7], SORTS[word]) for at, word in events if word in SORTS)
-    months = sorted({month for month, _ in counts})[-24:]  # the months that are drawn
-    return [(month, counts[month, "shown"], counts[month, "good"], counts[month, "bad"]) for month in months]
+    # the months that are drawn
+    months = sorted({month for month, _ in counts})[-24:]
+    results: list[tuple[str, int, int, int]] = []
+    for month in months:
+        results.append((month, counts[month, "shown"], counts[month, "good"], counts[month, "bad"]))
+    return results
 
 
 class Edit(NamedTuple):
     """A text in a form: as it was typed, and `mark`, which names the text that it was made of.
 
-    `now`: the file as it is by now, where it was changed meanwhile; `problem`: why the text was not taken.
+    `now`: the file as it is by now, where it was changed meanwhile; `problem`: why the text was not
+    taken.
     """
 
     text: str
@@ -459,7 +605,10 @@ def _text_given(edit: Callable[[Callable[[str, str], None]], object]) -> str:
 
 
 def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str, Any]:
-    """What the page of an entry needs at least; `address`: of all of it, where only a section is shown."""
+    """What the page of an entry needs at least.
+
+    `address`: of all of it, where only a section is shown.
+    """
     resolve = partial(targets.resolve, shown.entry, address)
     return {
         "title": shown.entry.title, "shown": shown, "entry": shown.entry, "resolve": resolve,
@@ -467,15 +616,26 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
     }  # fmt: skip
 
 
-def _applies(summary: EntrySummary, fields: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Where an entry applies: a name, and what is stated; of code what became of it, unless that is its warning."""
-    rows = [(name, [(value, "") for value in listed(fields.get(key))]) for key, name in SCOPES.items()]
-    judged = {row.anchor: row.detail for row in summary.anchors}
-    places = [
-        (anchor, judged.get(anchor, "not compared: that code is not here"))
-        for anchor in map(str, anchors_of(fields.get(ABOUT)))
+def _applies(
+    summary: EntrySummary, fields: Mapping[str, Any]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Where an entry applies: a name, and what is stated.
+
+    Of code what became of it, unless that is its warning.
+    """
+    rows = []
+    for key, name in SCOPES.items():
+        rows.append((name, [(value, "") for value in listed(fields.get(key))]))
+    judged = {}
+    for row in summary.anchors:
+        judged[row.anchor] = row.detail
+    places = []
+    for anchor in map(str, anchors_of(fields.get(ABOUT))):
+        places.append((anchor, judged.get(anchor, "not compared: that code is not here")))
+    code = [
+        (anchor, f"({became})" if became not in summary.warning else "")
+        for anchor, became in places
     ]
-    code = [(anchor, f"({became})" if became not in summary.warning else "") for anchor, became in places]
     return [(name, values) for name, values in [*rows, ("Code", code)] if values]
 
 
@@ -486,15 +646,29 @@ def review(opened: Library, asked: Asked) -> Page:
     """What waits for a person, and one of it in full."""
     pending = app.review.pending_rules(opened)
     ref = asked.get("ref", "")
-    chosen = next((n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0)
-    proposal = pending[chosen] if pending else None
+    chosen = next(
+        (n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0
+    )
+    proposal = None
+    if pending:
+        proposal = pending[chosen]
     if proposal:
         (proposal,) = app.rule_checks.with_lines_broken(opened, [proposal])
     batch: Sequence[app.answers.Pending] = ()
     if proposal and proposal.batch:
-        batch = app.review.pending_rules(opened, app.review.Batch(batch=proposal.batch, of=proposal.branch))
-    after = pending[(chosen + 1) % len(pending)] if len(pending) > 1 else None
-    values: dict[str, Any] = {"title": "Review", "waiting": pending, "one": proposal, "batch": batch, "after": after}
+        batch = app.review.pending_rules(
+            opened, app.review.Batch(batch=proposal.batch, of=proposal.branch)
+        )
+    after = None
+    if len(pending) > 1:
+        after = pending[(chosen + 1) % len(pending)]
+    values: dict[str, Any] = {
+        "title": "Review",
+        "waiting": pending,
+        "one": proposal,
+        "batch": batch,
+        "after": after,
+    }
     if proposal and asked.get("edit") and proposal.change != "removal":
         text = _text_given(partial(app.review.edit_proposal, opened, proposal.branch))
         values["edit"] = Edit(text, proposal.commit)
@@ -508,14 +682,21 @@ def review(opened: Library, asked: Asked) -> Page:
 
 
 def past_of(ref: str, opened: Library) -> str:
-    """What the sessions of this user say of a proposal; transcripts that were not read before are read for it."""
+    """What the sessions of this user say of a proposal.
+
+    Transcripts that were not read before are read for it.
+    """
     where = settings.where(os.environ, opened.options.cwd)
     past = app.harvest.past(opened, where, app.review.pending_rule(opened, ref))
-    return text_jobs.weighed(past) if past else "nothing: there are none"
+    if past:
+        return text_jobs.weighed(past)
+    return "nothing: there are none"
 
 
 class Stated(NamedTuple):
-    """What a proposal says of itself: where it applies, what checks it, and the lines that its rendering hides.
+    """What a proposal says of itself.
+
+    Where it applies, what checks it, and the lines that its rendering hides.
 
     `others`: its other files, such as the program of a script.
     """
@@ -528,32 +709,48 @@ class Stated(NamedTuple):
 
 def stated(proposal: app.answers.Pending) -> Stated:
     """What a person has to see of a proposal besides its rendered text."""
-    main = next((file for file in proposal.files if file.path == proposal.path and file.new is not None), None)
-    apart = [file for file in proposal.files if file is not main]
+    main = next(
+        (file for file in proposal.files if file.path == proposal.path and file.new is not None),
+        None,
+    )
+    apart = []
+    for file in proposal.files:
+        if file is not main:
+            apart.append(file)
     if main is None or main.new is None:
         return Stated(others=apart)
     try:
         fields = read_entry(main.path, main.new.encode("utf-8", "surrogateescape")).fields
-    except AiLessonsError:  # what is wrong with it is among its conflicts, and all its lines are shown
+    except AiLessonsError:
+        # what is wrong with it is among its conflicts, and all its lines are shown
         fields = {}
     summary = EntrySummary(proposal.id, "", Kind.RULE, "", "", (), (), "")
-    hidden = unseen(main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}")
+    hidden = unseen(
+        main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}"
+    )
     return Stated(_applies(summary, fields), check_forms.described(fields), hidden, apart)
 
 
 _TOKENS = expression(r"[^\W_]+|[^\w\s]|_")
-_SIGNS = frozenset("*_`#>|-+~[]()!\\:.=<")  # that rendering may take away
-_MARKER = expression(r"(?<!\s)\s*+(?:[-*+]\s|\d{1,9}[.)]\s)|(?<!\s)\s*+(?:```|~~~)[a-z0-9+-]{0,12}\s*$")
+# that rendering may take away
+_SIGNS = frozenset("*_`#>|-+~[]()!\\:.=<")
+_MARKER = expression(
+    r"(?<!\s)\s*+(?:[-*+]\s|\d{1,9}[.)]\s)|(?<!\s)\s*+(?:```|~~~)[a-z0-9+-]{0,12}\s*$"
+)
 
 
 def unseen(text: str, body: str, *above: str) -> str:
     """The lines of a file that do not stand as they are in its rendered `body`, nor `above` it.
 
-    Those are its frontmatter, and lines with an address, a definition or a character that is not seen.
+    Those are its frontmatter, and lines with an address, a definition or a character that is not
+    seen.
     """
     shown = _TOKENS.findall(unescape(nh3.clean(markdown(body), tags=set())))
     head = re.match(r"---\n(?:.*\n)*?---\n", text)
-    lines = [line for line in head[0].splitlines() if line not in {"---", *above}] if head else []
+    if head:
+        lines = [line for line in head[0].splitlines() if line not in {"---", *above}]
+    else:
+        lines = []
     place = 0
     for line in text[head.end() if head else 0 :].split("\n"):
         plain = escaped(line) == line
@@ -582,7 +779,10 @@ class Played(NamedTuple):
 def sessions(opened: Library, played: Played) -> Page:
     """What agents were told in the last days, what came of it, and which lessons are missing."""
     heard, missing = app.agent_sessions.lately(opened.options.state_dir)
-    ids = {entry.id for session in heard for entry in session.told}
+    ids = set()
+    for session in heard:
+        for entry in session.told:
+            ids.add(entry.id)
     summaries = opened.reading.current().many(ids)
     parts = [
         _help(played),
@@ -596,7 +796,7 @@ def sessions(opened: Library, played: Played) -> Page:
             "Sessions", "", ("last heard of", "host", "folder", "shown", "failed commands"),
             [(when(session.at), session.host or "not stated", _folder(session.folder), len(session.told),
               session.failures) for session in heard],
-            "Hooks heard of no session in the last seven days: ai-lessons admin hosts connects your agents.",
+            ("Hooks heard of no session in the last seven days: ai-lessons admin hosts connects your agents."),
         ),
         *(
             Part(
@@ -610,7 +810,9 @@ def sessions(opened: Library, played: Played) -> Page:
             if session.told
         ),
     ]  # fmt: skip
-    page = _table("Sessions", parts, "What hooks told agents in the last seven days, and what came of it.")
+    page = _table(
+        "Sessions", parts, "What hooks told agents in the last seven days, and what came of it."
+    )
     return page._replace(values={**page.values, "played": played})
 
 
@@ -626,12 +828,22 @@ def replayed(opened: Library) -> app.harvest.Replay:
 def _help(played: Played) -> Part:
     again = Link("Play what is stored against your transcripts", "sessions?replay=yes")
     if played.value is None:
-        waits = "It is played; you can leave this page." if played.running else ""
-        return Part("Does it help?", waits or played.problem, more=None if played.running else again)
+        if played.running:
+            waits = "It is played; you can leave this page."
+        else:
+            waits = ""
+        more = None
+        if not played.running:
+            more = again
+        return Part("Does it help?", waits or played.problem, more=more)
     summary, *figures = text.replay_rows(played.value)
     # the text for a terminal gives the name of a figure 15 cells
-    rows: list[Sequence[object]] = [(figure[:15].strip(), figure[15:]) for figure in figures]
-    rows += [(f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped]
+    rows: list[Sequence[object]] = []
+    for figure in figures:
+        rows.append((figure[:15].strip(), figure[15:]))
+    rows += [
+        (f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped
+    ]
     return Part("Does it help?", summary, ("", ""), rows, more=again)
 
 
@@ -640,8 +852,11 @@ def health(opened: Library, asked: Asked) -> Page:
     report = app.health.validate(opened)
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
-    every = Link("Compare every entry with its sources and with each other", "health?all=yes")  # takes seconds
-    stale = [(summary, summary.warning) for summary in app.anchors.outdated(opened.primary)]
+    # takes seconds
+    every = Link("Compare every entry with its sources and with each other", "health?all=yes")
+    stale = []
+    for summary in app.anchors.outdated(opened.primary):
+        stale.append((summary, summary.warning))
     if asked.get("all"):
         stale = [(row.entry, row.detail) for row in app.health.review(opened)]
     elsewhere = app.anchors.elsewhere(opened.primary)
@@ -650,7 +865,8 @@ def health(opened: Library, asked: Asked) -> Page:
     try:
         torn = app.sharing.conflicts(opened).entries
     except AiLessonsError:
-        torn = ()  # nothing is shared, so nothing can be in conflict
+        # nothing is shared, so nothing can be in conflict
+        torn = ()
     problems = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
     parts = [
         Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
@@ -675,13 +891,24 @@ PLAIN = {
 
 
 def learning(opened: Library, _asked: Asked) -> Page:
-    """What is learned, in plain numbers: whether lessons help, which do, and what the parameters stand at."""
+    """What is learned, in plain numbers.
+
+    Whether lessons help, which do, and what the parameters stand at.
+    """
     stats = app.health.stats(opened)
-    judged = [
-        (Link(entry.handle, href(entry.handle)), *entry[1:-1], f"{100 * entry.confidence:.0f} of 100")
-        for entry in dict.fromkeys((*stats.most_useful, *stats.least_useful))
-    ]
-    effect, summary = stats.ablation, "Not known yet: no lesson was left out on purpose in a session that was judged."
+    judged = []
+    for entry in dict.fromkeys((*stats.most_useful, *stats.least_useful)):
+        judged.append(
+            (
+                Link(entry.handle, href(entry.handle)),
+                *entry[1:-1],
+                f"{100 * entry.confidence:.0f} of 100",
+            )
+        )
+    effect, summary = (
+        stats.ablation,
+        "Not known yet: no lesson was left out on purpose in a session that was judged.",
+    )
     if effect:
         bounds = " and ".join(f"{100 * bound:+.0f}" for bound in (effect.low, effect.high))
         summary = (
@@ -704,9 +931,14 @@ def learning(opened: Library, _asked: Asked) -> Page:
 
 def plainly(param: Parameter) -> tuple[str, str, str]:
     """A parameter as a sentence, the numbers between which it lies (95 %), and how much was seen of it."""
-    scale = 1 if param.name == "injection_budget" else 100
+    if param.name == "injection_budget":
+        scale = 1
+    else:
+        scale = 100
     spread = 2 * sqrt(param.position * (1 - param.position) / (param.alpha + param.beta + 1))
-    low, high = (scale * param.at(min(max(param.position + side * spread, 0.0), 1.0)) for side in (-1, 1))
+    low, high = (
+        scale * param.at(min(max(param.position + side * spread, 0.0), 1.0)) for side in (-1, 1)
+    )
     sentence = PLAIN.get(param.name, f"{param.help}: {{}}").format(f"{scale * param.value:.0f}")
     if not param.observations:
         return sentence, "", "nothing yet: as it began"
@@ -716,23 +948,34 @@ def plainly(param: Parameter) -> tuple[str, str, str]:
 def about(opened: Library, _asked: Asked) -> Page:
     """What the program does without being asked each time, in plain words."""
     options = opened.primary.options
-    settings = {"events": opened.primary.config.events, "warm": options.warm, "offline": options.offline}
+    settings = {
+        "events": opened.primary.config.events,
+        "warm": options.warm,
+        "offline": options.offline,
+    }
     return Page("about.html", {"title": "About", **settings})
 
 
 def tiers(opened: Library, _asked: Asked) -> Page:
     """Which repositories apply here and why, what their policies say, and what was promoted."""
     states = app.workspace.tier_states(opened.primary.store.root, opened.options)
-    rows = [(row.tier, row.state, row.path, row.why, row.hint) for row in states]
+    rows = []
+    for row in states:
+        rows.append((row.tier, row.state, row.path, row.why, row.hint))
     audit = app.review.audit(opened)
     rules = [
         (row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at),
          app.entries.WAYS.get(row.how, row.how), row.problem)
         for row in audit.rows
     ]  # fmt: skip
-    taken = [(row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken]
+    taken = [
+        (row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken
+    ]
     enterprises = dict.fromkeys(row.tier for row in states if row.tier.startswith(ENTERPRISE))
-    policies = [(name, str(value)) for name in enterprises for value in app.promotion.governed(opened, name).values]
+    policies = []
+    for name in enterprises:
+        for value in app.promotion.governed(opened, name).values:
+            policies.append((name, str(value)))
     parts = [
         Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),
         Part("Policies", "", ("tier", "policy"), policies, "No enterprise is known here."),
@@ -750,8 +993,13 @@ def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:
 
 def _filled(part: Part) -> Part:
     """A part without the columns in which no row says anything."""
-    kept = [n for n in range(len(part.columns)) if any(row[n] not in ("", None) for row in part.rows)]
-    rows = [[row[n] for n in kept] for row in part.rows]
+    kept = []
+    for n in range(len(part.columns)):
+        if any(row[n] not in ("", None) for row in part.rows):
+            kept.append(n)
+    rows = []
+    for row in part.rows:
+        rows.append([row[n] for n in kept])
     return part._replace(columns=[part.columns[n] for n in kept], rows=rows)
 
 
@@ -769,13 +1017,19 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
 
     def page(template: str, root: str, **values: Any) -> bytes:
         def href(entry: Any) -> str:
-            return f"{root}entry/{entry.id}.html" if entry.id in here else ""
+            if entry.id in here:
+                return f"{root}entry/{entry.id}.html"
+            return ""
 
         return render(template, static=True, root=root, href=href, **values).encode()
 
     for shown in every:
         yield f"entry/{shown.entry.id}.html", page("entry.html", "../", **described(shown, targets))
-    kinds = [(kind, entries) for kind in KINDS if (entries := [shown for shown in every if shown.entry.kind is kind])]
+    kinds = [
+        (kind, entries)
+        for kind in KINDS
+        if (entries := [shown for shown in every if shown.entry.kind is kind])
+    ]
     yield "index.html", page("site.html", "", title="What is known", kinds=kinds)
     # the search of a page on its own is one file for all entries
     texts = [
@@ -785,4 +1039,5 @@ def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     ]  # fmt: skip
     data = json.dumps(texts).encode()
     yield "search.json", data
-    yield "search.js", b"self.entries = " + data  # a page that was opened as a file may load programs, but no data
+    # a page that was opened as a file may load programs, but no data
+    yield "search.js", b"self.entries = " + data

@@ -1,4 +1,7 @@
-"""The server of the page: who may ask, what is asked, and the two ways that things change. On this machine only."""
+"""The server of the page: who may ask, what is asked, and the two ways that things change.
+
+On this machine only.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,13 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from uvicorn import Server
@@ -51,7 +60,9 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 PLAYING = "playing transcripts"
-NOTHING = "There is nothing here. The pages are below the address that `ai-lessons look` printed last."
+NOTHING = (
+    "There is nothing here. The pages are below the address that `ai-lessons look` printed last."
+)
 ELSEWHERE = "This was asked from another page or under another name, so it is not done."
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -64,7 +75,8 @@ HEADERS = {
 STATUSES = {NotFound: 404, Refused: 403, UsageError: 400, InvalidEntry: 400, Conflict: 409}
 
 
-# --- what is changed: proposals are approved, edited and turned down as on the command line; agents are refused ---
+# --- what is changed: proposals are approved, edited and turned down as on the command line; agents
+# are refused ---
 
 
 class Done(NamedTuple):
@@ -98,21 +110,25 @@ def approve(opened: Library, form: Mapping[str, str]) -> Done:
 
 def _after(form: Mapping[str, str]) -> str:
     """The page of the proposal that stood behind the one that was decided about."""
-    return f"review?ref={quote(form['after'])}" if form.get("after") else "review"
+    if form.get("after"):
+        return f"review?ref={quote(form['after'])}"
+    return "review"
 
 
 def undo(opened: Library, form: Mapping[str, str]) -> Done:
     """Take a decision back by the next one: what was decided about waits again."""
     done = app.review.take_back(opened, form.get("commit", ""))
     return Done(
-        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings), f"review?ref={quote(done.branch)}"
+        (f"Taken back: {done.handle} {done.title} waits again", *done.warnings),
+        f"review?ref={quote(done.branch)}",
     )
 
 
 def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
     """Approve all proposals of an import, with one merge, if they are those that were shown."""
     batch = form.get("batch", "")
-    shown = form.get("shown", "").split()  # a commit, its branch, and so on
+    # a commit, its branch, and so on
+    shown = form.get("shown", "").split()
     chosen = dict(zip(shown[1::2], shown[::2], strict=False))
     done = app.review.approve_rules(opened, chosen, f"of batch {batch}")
     return Done(_decided("Approved", done))
@@ -127,7 +143,8 @@ def reject(opened: Library, form: Mapping[str, str]) -> Done:
 
 def edit(opened: Library, form: Mapping[str, str]) -> Done:
     """Another text of the proposal, as one more commit; it waits as before."""
-    text = form.get("text", "").replace("\r\n", "\n")  # as browsers end lines
+    # as browsers end lines
+    text = form.get("text", "").replace("\r\n", "\n")
     ref, commit = form.get("ref", ""), form.get("commit", "")
     try:
         done = app.review.edit_proposal(opened, ref, lambda _old, _suffix: text, commit)
@@ -136,29 +153,44 @@ def edit(opened: Library, form: Mapping[str, str]) -> Done:
         return _typed_again(partial(pages.review, asked=form), typed, error, ref)
     if done is None:
         return Done(("Nothing was changed.",))
-    return Done((f"Edited {done.handle}: {done.title}", *done.warnings), f"review?ref={quote(done.branch)}")
+    return Done(
+        (f"Edited {done.handle}: {done.title}", *done.warnings), f"review?ref={quote(done.branch)}"
+    )
 
 
 def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
     """Another text of an entry's file, if it is the one that was shown; of a rule a proposal."""
-    text, ref, mark = form.get("text", "").replace("\r\n", "\n"), form.get("ref", ""), form.get("mark", "")
+    text, ref, mark = (
+        form.get("text", "").replace("\r\n", "\n"),
+        form.get("ref", ""),
+        form.get("mark", ""),
+    )
     page, now = partial(pages.entry, asked={"ref": ref, "edit": "yes"}), list[str]()
 
     def editor(old: str, _suffix: str) -> str | None:
         now.append(old)
-        return text if pages.text_mark(old) == mark else None
+        if pages.text_mark(old) == mark:
+            return text
+        return None
 
     try:
         done = app.editing.edit(opened, ref, editor)
     except (InvalidEntry, Refused, Conflict, UsageError) as error:
         return _typed_again(page, pages.Edit(text, mark, problem=_problem(error)), error)
     if pages.text_mark(now[0]) != mark:
-        changed = Conflict("the file was changed while you edited it; saving now puts your text in its place")
-        return _typed_again(page, pages.Edit(text, pages.text_mark(now[0]), now[0], _problem(changed)), changed)
+        changed = Conflict(
+            "the file was changed while you edited it; saving now puts your text in its place"
+        )
+        return _typed_again(
+            page, pages.Edit(text, pages.text_mark(now[0]), now[0], _problem(changed)), changed
+        )
     if done is None:
         return Done(("Nothing was changed.",), pages.href(ref))
     if done.proposed_on:
-        return Done((f"Proposed {done.handle}: {done.title}", *done.notes), f"review?ref={quote(done.proposed_on)}")
+        return Done(
+            (f"Proposed {done.handle}: {done.title}", *done.notes),
+            f"review?ref={quote(done.proposed_on)}",
+        )
     return Done((f"Saved {done.handle}: {done.title}", *done.notes), pages.href(done.id))
 
 
@@ -194,20 +226,24 @@ def _problem(error: AiLessonsError) -> str:
 
 
 def _decided(word: str, decisions: Iterable[app.review.Decided]) -> tuple[str, ...]:
-    return tuple(
-        message
-        for decision in decisions
-        for message in (f"{word} {decision.handle}: {decision.title}", *decision.notes)
-    )
+    results = []
+    for decision in decisions:
+        for message in (f"{word} {decision.handle}: {decision.title}", *decision.notes):
+            results.append(message)
+    return tuple(results)
 
 
 # --- the page of what is linked: drawn by a program, and as lists for who has none ---
 
-DRAWN, LISTED = 5_000, 500  # Entries of a graph that are drawn, and those of its list: a page must stay light
+# Entries of a graph that are drawn, and those of its list: a page must stay light
+DRAWN, LISTED = 5_000, 500
 
 
 class Topic(NamedTuple):
-    """Entries that hang together, the most linked first, and what they are about: a tag, or their project."""
+    """Entries that hang together, the most linked first, and what they are about.
+
+    A tag, or their project.
+    """
 
     name: str
     entries: Sequence[EntrySummary]
@@ -216,7 +252,8 @@ class Topic(NamedTuple):
 class Drawing(NamedTuple):
     """What is drawn: topics, the links between their entries, and how many entries were too many.
 
-    `unlinked`: the entries that are linked with nothing, by project; where nothing is linked, those are the topics.
+    `unlinked`: the entries that are linked with nothing, by project; where nothing is linked, those
+    are the topics.
     """
 
     topics: Sequence[Topic]
@@ -228,34 +265,50 @@ class Drawing(NamedTuple):
     @property
     def entries(self) -> dict[str, EntrySummary]:
         """All that is drawn, by id."""
-        return {summary.id: summary for topic in self.topics for summary in topic.entries}
+        entries: dict[str, EntrySummary] = {}
+        for topic in self.topics:
+            for summary in topic.entries:
+                entries[summary.id] = summary
+        return entries
 
 
 def graph(opened: Library, asked: Asked) -> Page:
     """What is linked: drawn, and as lists of topics, each entry with what it links."""
     drawn = _drawing(opened, asked)
-    chosen = {key: asked.get(key, "").strip() for key in ("ref", "project", "kind", "q", "depth")}
+    chosen = {}
+    for key in ("ref", "project", "kind", "q", "depth"):
+        chosen[key] = asked.get(key, "").strip()
     words = chosen["q"].casefold().split()
     every = drawn.entries
 
     def kept(summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
-        return [
-            summary
-            for summary in summaries
-            if chosen["kind"] in {"", summary.kind.value} and all(word in summary.title.casefold() for word in words)
-        ]
+        results: list[EntrySummary] = []
+        for summary in summaries:
+            if chosen["kind"] in {"", summary.kind.value} and all(
+                word in summary.title.casefold() for word in words
+            ):
+                results.append(summary)
+        return results
 
     summaries = kept(every.values())
-    listed = {summary.id for summary in summaries[:LISTED]}
+    listed = set()
+    for summary in summaries[:LISTED]:
+        listed.add(summary.id)
     links = defaultdict(list)
     for link in drawn.links:
-        for end, other, outgoing in ((link.source, link.target, True), (link.target, link.source, False)):
+        for end, other, outgoing in (
+            (link.source, link.target, True),
+            (link.target, link.source, False),
+        ):
             if end in listed and other in every:
                 links[end].append((Relation(link.relation).words(outgoing=outgoing), every[other]))
-    members = defaultdict[str, list["EntrySummary"]](list)  # topics may have one name
+    # topics may have one name
+    members = defaultdict[str, list["EntrySummary"]](list)
     for topic in drawn.topics:
         members[topic.name] += [summary for summary in topic.entries if summary.id in listed]
-    start = every.get(app.entries.show(opened, chosen["ref"]).entry.id) if chosen["ref"] else None
+    start = None
+    if chosen["ref"]:
+        start = every.get(app.entries.show(opened, chosen["ref"]).entry.id)
     values = {
         "title": "Graph", "topics": [Topic(*item) for item in members.items() if item[1]], "links": links,
         "chosen": chosen, "start": start, "total": len(summaries), "linked": len(drawn.links),
@@ -268,21 +321,33 @@ def graph(opened: Library, asked: Asked) -> Page:
 def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     """The same for the program that draws it."""
     drawn = _drawing(opened, asked)
-    nodes = [
-        {
-            "id": summary.id, "handle": summary.handle, "label": summary.title, "kind": summary.kind.value,
-            "href": href(summary.id), "project": summary.project, "size": drawn.confidence.get(summary.id, 0.6),
-            "cluster": number, "topic": topic.name if len(topic.entries) > 2 else "",
-        }
-        for number, topic in enumerate(drawn.topics)
-        for summary in topic.entries
-    ]  # fmt: skip
-    lines = [
-        {"source": link.source, "target": link.target, "label": Relation(link.relation).words(),
-         "back": Relation(link.relation).words(outgoing=False)}
-        for link in drawn.links
-        if {link.source, link.target} <= drawn.entries.keys()
-    ]  # fmt: skip
+    nodes = []
+    for number, topic in enumerate(drawn.topics):
+        for summary in topic.entries:
+            nodes.append(
+                {
+                    "id": summary.id,
+                    "handle": summary.handle,
+                    "label": summary.title,
+                    "kind": summary.kind.value,
+                    "href": href(summary.id),
+                    "project": summary.project,
+                    "size": drawn.confidence.get(summary.id, 0.6),
+                    "cluster": number,
+                    "topic": topic.name if len(topic.entries) > 2 else "",
+                }
+            )
+    lines = []
+    for link in drawn.links:
+        if {link.source, link.target} <= drawn.entries.keys():
+            lines.append(
+                {
+                    "source": link.source,
+                    "target": link.target,
+                    "label": Relation(link.relation).words(),
+                    "back": Relation(link.relation).words(outgoing=False),
+                }
+            )
     return {"nodes": nodes, "lines": lines}
 
 
@@ -312,7 +377,9 @@ def _by_project(summaries: Iterable[EntrySummary]) -> list[Topic]:
 
 def _topics(drawn: app.link_effects.Graph) -> list[Topic]:
     """The groups of the graph, the largest first, named by the tag that marks them off, else by their project."""
-    order = {summary.id: (position, summary) for position, summary in enumerate(drawn.entries)}
+    order = {}
+    for position, summary in enumerate(drawn.entries):
+        order[summary.id] = (position, summary)
     groups = [
         [summary for _, summary in sorted(order[member] for member in group if member in order)]
         for group in communities((link.source, link.target) for link in drawn.links)
@@ -325,7 +392,10 @@ def _topics(drawn: app.link_effects.Graph) -> list[Topic]:
         tags = Counter(tag for summary in group for tag in summary.tags if tag not in taken)
         tag = max(tags, key=lambda name: (tags[name] ** 2 / every[name], name), default="")
         project = Counter(summary.project for summary in group).most_common(1)[0][0]
-        name = tag if 3 * tags[tag] > len(group) > 1 else project
+        if 3 * tags[tag] > len(group) > 1:
+            name = tag
+        else:
+            name = project
         taken.add(name)
         topics.append(Topic(name, group))
     return topics
@@ -354,11 +424,16 @@ class Guard:
         self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the same 404 to all others; every answer has the headers that keep a page to itself."""
+        """Answer the same 404 to all others.
+
+        Every answer has the headers that keep a page to itself.
+        """
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] += [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] += [
+                    (name.lower().encode(), value.encode()) for name, value in HEADERS.items()
+                ]
             await send(message)
 
         if scope["type"] != "http":
@@ -371,23 +446,35 @@ class Guard:
         elif not slash:
             answer = RedirectResponse(f"{secret}/")
         else:
-            # how the address was written says how far up the first page is: a reference may hold `%2F`
+            # how the address was written says how far up the first page is: a reference may hold
+            # `%2F`
             root = "../" * (scope["raw_path"].count(b"/") - 2) or "./"
-            scope = {**scope, "path": f"/{path}", "raw_path": quote(f"/{path}").encode(), "state": {"root": root}}
-            answer = self._app if self._ours(Request(scope)) else _message_page(ELSEWHERE, 403, root=root)
+            scope = {
+                **scope,
+                "path": f"/{path}",
+                "raw_path": quote(f"/{path}").encode(),
+                "state": {"root": root},
+            }
+            if self._ours(Request(scope)):
+                answer = self._app
+            else:
+                answer = _message_page(ELSEWHERE, 403, root=root)
         await answer(scope, receive, guarded)
 
     def _ours(self, request: Request) -> bool:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in self._hosts:
             return False
-        if origin == "null":  # as a form says it where no page may say its address
+        if origin == "null":
+            # as a form says it where no page may say its address
             return request.headers.get("sec-fetch-site") == "same-origin"
         return origin == f"http://{host}" or (origin is None and request.method != "POST")
 
 
 def _message_page(text: str, status: int, hint: str = "", *, root: str) -> Response:
-    return HTMLResponse(pages.render("message.html", text=text, hint=hint, status=status, root=root), status)
+    return HTMLResponse(
+        pages.render("message.html", text=text, hint=hint, status=status, root=root), status
+    )
 
 
 class Site:
@@ -397,41 +484,66 @@ class Site:
         self._pool = pool
         self._done: list[Notice] = []
         self._played = pages.Played()
-        self._decisions: set[str] = set()  # decisions of this page: no other commit is taken back here
+        # decisions of this page: no other commit is taken back here
+        self._decisions: set[str] = set()
 
     def app(self) -> Starlette:
         """The pages, by their addresses."""
         sessions = Route("/sessions", self._sessions)
-        shown = [Route(path, self._page(job)) for path, job in PAGES.items()]
+        shown = []
+        for path, job in PAGES.items():
+            shown.append(Route(path, self._page(job)))
         done = [Route(path, self._form(job), methods=["POST"]) for path, job in FORMS.items()]
         static = Mount("/static", StaticFiles(directory=pages.HERE / "static"))
         handlers: Any = dict.fromkeys((AiLessonsError, Exception, 404), self._failed)
         past = Route("/past", self._past)
-        routes = [*done, *shown, sessions, past, Route("/graph.json", self._page(graph_data)), static]
+        routes = [
+            *done,
+            *shown,
+            sessions,
+            past,
+            Route("/graph.json", self._page(graph_data)),
+            static,
+        ]
         made = Starlette(routes=routes, exception_handlers=handlers)
-        made.router.redirect_slashes = False  # it would lead to an address without the secret
+        # it would lead to an address without the secret
+        made.router.redirect_slashes = False
         return made
 
     def _page(self, job: pages.Job) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             part = request.headers.get("HX-Request") == "true"
             root = request.state.root
-            asked = {**request.query_params, **request.path_params, "part": "yes" if part else "", "root": root}
+            asked = {
+                **request.query_params,
+                **request.path_params,
+                "part": "yes" if part else "",
+                "root": root,
+            }
             return await self._shown(lambda opened: job(opened, asked), root, part=part)
 
         return endpoint
 
     async def _sessions(self, request: Request) -> Response:
-        """What agents were told; with `replay` all is played again, behind the page, which says how far it is."""
+        """What agents were told.
+
+        With `replay` all is played again, behind the page, which says how far it is.
+        """
         if request.query_params.get("replay"):
             if not self._played.running:
                 self._played = pages.Played(running=True)
                 Thread(target=self._play, name=PLAYING, daemon=True).start()
-            return RedirectResponse(f"{request.state.root}sessions", 303)  # or a reload would play again
-        return await self._shown(lambda opened: pages.sessions(opened, self._played), request.state.root)
+            # or a reload would play again
+            return RedirectResponse(f"{request.state.root}sessions", 303)
+        return await self._shown(
+            lambda opened: pages.sessions(opened, self._played), request.state.root
+        )
 
     async def _past(self, request: Request) -> Response:
-        """What past sessions say of a proposal, which the page asks for once it is there: other pages need not wait."""
+        """What past sessions say of a proposal, which the page asks for once it is there.
+
+        Other pages need not wait.
+        """
         job = partial(pages.past_of, request.query_params.get("ref", ""))
         return PlainTextResponse(await run_in_threadpool(self._pool.run, job, agent=""))
 
@@ -440,23 +552,38 @@ class Site:
             self._played = pages.Played(running=True, done=done, total=total)
 
         try:
-            self._played = pages.Played(value=self._pool.run(pages.replayed, agent="", progress=progress))
+            self._played = pages.Played(
+                value=self._pool.run(pages.replayed, agent="", progress=progress)
+            )
         except AiLessonsError as error:
             self._played = pages.Played(problem=error.message)
 
     async def _shown(
-        self, job: Callable[[Library], pages.Page | dict[str, Any]], root: str, status: int = 200, *, part: bool = False
+        self,
+        job: Callable[[Library], pages.Page | dict[str, Any]],
+        root: str,
+        status: int = 200,
+        *,
+        part: bool = False,
     ) -> Response:
         page = await run_in_threadpool(self._pool.read, job)
         if not isinstance(page, pages.Page):
             return JSONResponse(page, headers={"Cache-Control": "no-store"})
         html = await run_in_threadpool(self._drawn, page, root, part=part)
-        return HTMLResponse(html, status, headers={"Cache-Control": "no-store", "Vary": "HX-Request"})
+        return HTMLResponse(
+            html, status, headers={"Cache-Control": "no-store", "Vary": "HX-Request"}
+        )
 
     def _drawn(self, page: pages.Page, root: str, *, part: bool) -> str:
         done, self._done = ([], self._done) if part else (self._done, [])
         settings = self._pool.settings
-        shared = {"root": root, "done": done, "agent": settings.agent, "repo": settings.repo, "part": part}
+        shared = {
+            "root": root,
+            "done": done,
+            "agent": settings.agent,
+            "repo": settings.repo,
+            "part": part,
+        }
         return pages.render(page.template, **page.values, **shared)
 
     def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
@@ -468,14 +595,19 @@ class Site:
                 done = await run_in_threadpool(
                     self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
                 )
-            except Conflict as error:  # nothing was decided, and what is there now is shown
+            except Conflict as error:
+                # nothing was decided, and what is there now is shown
                 self._done.append(Notice(error.message))
-                return await self._shown(lambda opened: pages.review(opened, form), root, STATUSES[Conflict])
+                return await self._shown(
+                    lambda opened: pages.review(opened, form), root, STATUSES[Conflict]
+                )
             if done.again:
                 return await self._shown(done.again, root, done.status)
             self._decisions.discard(form.get("commit", ""))
             self._decisions |= {done.undo} - {""}
-            self._done += [Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)]
+            self._done += [
+                Notice(text, "" if n else done.undo) for n, text in enumerate(done.messages)
+            ]
             return RedirectResponse(root + done.next, 303)
 
         return endpoint
@@ -501,27 +633,43 @@ async def _sent(request: Request) -> Mapping[str, str]:
 
 
 def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
-    """Serve until Ctrl-C, with the address as the first line; AiLessonsError: nothing can listen, or be looked at."""
+    """Serve until Ctrl-C, with the address as the first line.
+
+    AiLessonsError: nothing can listen, or be looked at.
+    """
     pool = SessionPool(load)
     state = pool.settings.folders.state
-    # what is slow the first time is done before anybody waits, and what cannot be looked at is said on the terminal
+    # what is slow the first time is done before anybody waits, and what cannot be looked at is said
+    # on the terminal
     first = pool.read(lambda opened: pages.search(opened, {}))
     pages.render(first.template, **first.values)
-    with closing(pool), listening(ListenAddress(HOST, port)) as sock, _secret(state, port) as secret:
+    with (
+        closing(pool),
+        listening(ListenAddress(HOST, port)) as sock,
+        _secret(state, port) as secret,
+    ):
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/{secret}/"
         server = Server(served(Guard(Site(pool).app(), secret, bound)))
-        signal.signal(signal.SIGINT, server.handle_exit)  # it takes Ctrl-C itself only once it serves
+        # it takes Ctrl-C itself only once it serves
+        signal.signal(signal.SIGINT, server.handle_exit)
         print(address, flush=True)
         if browser:
             # over a file for this user's eyes: what a program is called with, everybody can see
-            webbrowser.open(_private(state / "look.html", pages.render("greeting.html", address=address)).as_uri())
+            webbrowser.open(
+                _private(
+                    state / "look.html", pages.render("greeting.html", address=address)
+                ).as_uri()
+            )
         server.run([sock])
 
 
 @contextmanager
 def _secret(state: Path, port: int) -> Iterator[str]:
-    """The secret of a page; that of a chosen port stays the same for an hour after the page has ended."""
+    """The secret of a page.
+
+    That of a chosen port stays the same for an hour after the page has ended.
+    """
     file, secret = state / "look-secret", secrets.token_urlsafe(32)
     if not port:
         yield secret
@@ -529,8 +677,11 @@ def _secret(state: Path, port: int) -> Iterator[str]:
     with suppress(OSError):
         status = os.lstat(file)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        is_private = not status.st_mode & 0o077  # what others could read or write is no secret, and is made anew
-        kept = re.fullmatch(r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace")[:100])
+        # what others could read or write is no secret, and is made anew
+        is_private = not status.st_mode & 0o077
+        kept = re.fullmatch(
+            r"(\d{1,5}) ([\w-]{43})", file.read_text(encoding="ascii", errors="replace")[:100]
+        )
         # within an hour the page that is open in a browser goes on working
         is_new = 0 <= time.time() - status.st_mtime < 3600
         if is_ours and is_private and is_new and kept and int(kept[1]) == port:
@@ -539,13 +690,15 @@ def _secret(state: Path, port: int) -> Iterator[str]:
     try:
         yield secret
     finally:
-        file.touch()  # the hour begins when the page ends
+        # the hour begins when the page ends
+        file.touch()
 
 
 def _private(file: Path, text: str) -> Path:
     """A file that only this user can read."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file.unlink(missing_ok=True)  # one that is there keeps its permissions and its owner
+    # one that is there keeps its permissions and its owner
+    file.unlink(missing_ok=True)
     opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with open(opened, "w", encoding="utf-8") as out:
         out.write(text)

@@ -35,7 +35,9 @@ class Blobs:
 
 
 def git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout.strip()
 
 
 def follow(blobs: Blobs, tip: str) -> tuple[str, list[str]]:
@@ -55,7 +57,10 @@ def main(arguments: list[str]) -> int:
     if len(arguments) not in {1, 2} or "\n" in "".join(arguments):
         print(__doc__, file=sys.stderr)
         return 2
-    path, revision = arguments[0], git("rev-parse", "--verify", (arguments[1:] or ["HEAD"])[0] + "^{commit}")
+    path, revision = (
+        arguments[0],
+        git("rev-parse", "--verify", (arguments[1:] or ["HEAD"])[0] + "^{commit}"),
+    )
     blobs = Blobs(path)
     try:
         if blobs.at(revision) is None:

@@ -14,7 +14,9 @@ import sys
 import time
 from statistics import median
 
-PER_KILOBYTE = 1024 if sys.platform == "darwin" else 1  # ru_maxrss: bytes on macOS, kilobytes elsewhere
+PER_KILOBYTE = (
+    1024 if sys.platform == "darwin" else 1
+)  # ru_maxrss: bytes on macOS, kilobytes elsewhere
 
 
 def run(command: list[str]) -> tuple[float, float, float, int]:
@@ -24,13 +26,20 @@ def run(command: list[str]) -> tuple[float, float, float, int]:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
-    return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / PER_KILOBYTE / 1024, process.returncode
+    return (
+        usage.ru_utime + usage.ru_stime,
+        wall,
+        usage.ru_maxrss / PER_KILOBYTE / 1024,
+        process.returncode,
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="median CPU time of a command")
     parser.add_argument("-n", type=int, default=5, help="measured runs (default 5)")
-    parser.add_argument("-w", type=int, default=1, help="runs before that are not counted (default 1)")
+    parser.add_argument(
+        "-w", type=int, default=1, help="runs before that are not counted (default 1)"
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     if not options.command or options.n < 1:
@@ -43,8 +52,12 @@ def main() -> int:
             return code if code > 0 else 128 - code
         if turn >= options.w:
             rows.append(figures)
-    for name, unit, values in zip(("cpu", "wall", "peak"), ("s", "s", "MB"), zip(*rows, strict=True), strict=True):
-        print(f"{name:5}{median(values):9.3f} {unit:3} (lowest {min(values):.3f}, highest {max(values):.3f})")
+    for name, unit, values in zip(
+        ("cpu", "wall", "peak"), ("s", "s", "MB"), zip(*rows, strict=True), strict=True
+    ):
+        print(
+            f"{name:5}{median(values):9.3f} {unit:3} (lowest {min(values):.3f}, highest {max(values):.3f})"
+        )
     return 0
 
 

@@ -11,7 +11,15 @@ import sys
 
 import yaml
 
-EXPECTED = {"no": False, "on": True, "1.10": 1.1, "12:30": 750, "010": 8, "2026-11-21": "date", "0o10": "0o10"}
+EXPECTED = {
+    "no": False,
+    "on": True,
+    "1.10": 1.1,
+    "12:30": 750,
+    "010": 8,
+    "2026-11-21": "date",
+    "0o10": "0o10",
+}
 DEEP = 50_000
 CRASH = f"import yaml; yaml.load('[' * {DEEP}, Loader=yaml.CSafeLoader)"
 
@@ -33,9 +41,15 @@ def surprises() -> list[str]:
 def main() -> int:
     wrong = surprises()
     if hasattr(yaml, "CSafeLoader"):
-        code = subprocess.run([sys.executable, "-c", CRASH], stderr=subprocess.DEVNULL, check=False).returncode
+        code = subprocess.run(
+            [sys.executable, "-c", CRASH], stderr=subprocess.DEVNULL, check=False
+        ).returncode
         print(f"{DEEP} open brackets in the C loader -> the process ends with {code}")
-        mended = tuple(int(part) for part in yaml.__version__.split(".")[:3]) >= (6, 0, 4)  # an error like any other
+        mended = tuple(int(part) for part in yaml.__version__.split(".")[:3]) >= (
+            6,
+            0,
+            4,
+        )  # an error like any other
         if not (code == 1 if mended else code < 0):
             wrong.append("deep nesting")
     if wrong:
