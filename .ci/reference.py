@@ -154,7 +154,7 @@ SETTINGS = {
     "approval.require": "how a rule must have come there: merge, forge or signed",
     "approval.distinct": "ask for an approver who made no commit of the proposal",
     "approval.forges": "addresses of more forges, as committers of squashed pull requests",
-    "governance.outbound_policy": "entries that leave an enterprise: block_all, require_approval, allow_generic, allow_all",  # noqa: E501
+    "governance.outbound_policy": "entries that leave an enterprise: block_all, require_approval, allow_generic, allow_all",
     "governance.promotion_from_enterprise_context": "entries of its projects that go elsewhere: block_all, require_approval, allow",  # noqa: E501
     "governance.personal_learning_during_enterprise": "the user's repository, while its projects are worked in: block, allow_non_code, allow",  # noqa: E501
     "events": "record which entries were used and whether they helped",

@@ -298,9 +298,8 @@ def tls(tmp_path: Path) -> ssl.SSLContext:
     made = x509.CertificateBuilder(
         name, name, key.public_key(), 1, now - timedelta(1), now + timedelta(1)
     )
-    made = made.add_extension(names, critical=False).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), True
-    )  # noqa: FBT003
+    made = made.add_extension(names, critical=False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     (tmp_path / "cert.pem").write_bytes(made.sign(key, SHA256()).public_bytes(Encoding.PEM))
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     (tmp_path / "key.pem").write_bytes(secret)

@@ -185,9 +185,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, store: Store) -> list[tuple[str, str]
     sync, rename, link = os.fsync, os.rename, os.link
 
     def short(path: object, folder: int | None = None) -> str:
-        whole = os.path.join(
-            os.readlink(f"/proc/self/fd/{folder}") if folder else "", os.fspath(path)
-        )  # type: ignore[call-overload]  # str
+        start = os.readlink(f"/proc/self/fd/{folder}") if folder else ""
+        whole = os.path.join(start, os.fspath(path))  # type: ignore[call-overload]  # str
         return os.path.relpath(whole, store.root)
 
     def synced(fd: int) -> None:

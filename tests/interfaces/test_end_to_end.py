@@ -97,9 +97,8 @@ def test_the_same_text_under_another_title_is_named_and_taken(run: Run) -> None:
     )
     assert other.code == 0
     assert f"[{first['handle']}] 'Backups' has the same text: update it?" in other.out + other.err
-    chinese = run(
-        "--json", "add", "--title", "备份", "--content", "部署之前必须先备份数据库，否则无法回滚。"
-    ).json  # noqa: RUF001
+    backup = "部署之前必须先备份数据库，否则无法回滚。"  # noqa: RUF001
+    chinese = run("--json", "add", "--title", "备份", "--content", backup).json
     again = run("add", "--title", "部署", "--content", "部署之前必须先备份数据库, 否则无法回滚")
     assert f"[{chinese['handle']}] '备份' has the same text" in again.out + again.err
 

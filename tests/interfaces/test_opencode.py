@@ -114,8 +114,9 @@ def test_the_lesson_that_is_missing_is_asked_for_when_a_command_worked(host: Hos
 
 
 def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(
-    checked: Host, run: Run
-) -> None:  # noqa: F811
+    checked: Host,  # noqa: F811
+    run: Run,
+) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")
     file = str(checked.code / "workflows/a.py")
 

@@ -737,10 +737,12 @@ def judge(
         rows = looked.get(summary.id, [])
         worst = max(rows, key=lambda row: row.verdict.rank, default=None)
         if worst and worst.verdict is not Verdict.ELSEWHERE:
-            summary = summary._replace(
+            warned = summary._replace(
                 verdict=worst.verdict.value, warning=worst.detail, anchors=rows
-            )  # noqa: PLW2901
-        judged.append(summary)
+            )
+            judged.append(warned)
+        else:
+            judged.append(summary)
     return judged
 
 

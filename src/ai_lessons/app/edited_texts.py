@@ -264,8 +264,8 @@ def _cell(notebook: str, edit: Edit) -> str:
             for at, cell in enumerate(cells):
                 names[str(cell.get("id", f"cell-{at}"))] = at
             number = names.get(edit.old, names.get(edit.old.removeprefix("#"), -1))
-        if 0 <= number < len(cells):
-            return "".join(cells[number]["source"])
-        return ""
+        if not 0 <= number < len(cells):
+            return ""
+        return "".join(cells[number]["source"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ""

@@ -156,9 +156,17 @@ def origins(catalog: CatalogReader, entry_id: str) -> list[GraphStep]:
             if x.source == name
         )
         ring = {edge.target: edge for edge in edges if edge.target not in seen}
-        steps += [
-            GraphStep(x.target, x.relation, True, x.weight, depth, x.source) for x in ring.values()
-        ]  # noqa: FBT003
+        for edge in ring.values():
+            steps.append(
+                GraphStep(
+                    edge.target,
+                    edge.relation,
+                    outgoing=True,
+                    weight=edge.weight,
+                    depth=depth,
+                    source=edge.source,
+                )
+            )
         seen.update(ring)
         border = list(ring)
     return steps

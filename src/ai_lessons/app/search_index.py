@@ -205,7 +205,10 @@ class Indexing:
         else:
             self._memory_notes = TemporaryDirectory(prefix="ai-lessons-index-")
             self.index = self._make(IN_MEMORY, Path(self._memory_notes.name))
-            self.elsewhere += " made anew in memory; to keep it on a local disk: AI_LESSONS_INDEX_DIR, or index_dir in config.toml"
+            self.elsewhere += (
+                " made anew in memory; to keep it on a local disk: AI_LESSONS_INDEX_DIR,"
+                " or index_dir in config.toml"
+            )
             self._notes.append(self.elsewhere)
         return True
 

@@ -195,7 +195,7 @@ def names_of_package(package: str) -> set[str]:
     """
     parts = [part for part in re.split(r"[/:]", package) if part]
     if len(parts) > 1 and re.fullmatch(r"v[0-9]+", parts[-1]):
-        # Go: github.com/go-chi/chi/v5
+        # a Go module ends in its major version, as in github.com/go-chi/chi/v5
         parts.pop()
     # Go: gopkg.in/yaml.v3
     last = re.sub(r"\.v[0-9]+$", "", parts[-1]) if parts else ""

@@ -266,8 +266,8 @@ def _specifier(operator: str, text: str) -> str:
     kept = {
         "~=": max(len(numbers) - 1, 1),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
         "~": 2,  # `~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)
-        # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays
-        # (npm, Cargo)
+        # npm and Cargo: `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4, for the first number
+        # that is not 0 stays
         "^": next((n for n, number in enumerate(numbers, 1) if number), len(numbers)),
     }
     if operator in kept:

@@ -640,9 +640,9 @@ def _replace(
     """Put the records in the place of the entries that fulfil `where`, and settle who has each id."""
     values = {"ids": json.dumps(ids)}
     touched = {str(record.row["stated"]) for record in records}
-    touched.update(
-        row[0] for row in db.execute(f"SELECT stated FROM entries WHERE {where}", values)
-    )  # noqa: S608 - our words
+    # `where` is made of our own words
+    stated = db.execute(f"SELECT stated FROM entries WHERE {where}", values)  # noqa: S608
+    touched.update(row[0] for row in stated)
     holders = [file for (file,) in db.execute(_KNOWN, {"ids": json.dumps(sorted(touched))})]
     db.execute(f"DELETE FROM entries WHERE {where}", values)  # noqa: S608
     (start,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()

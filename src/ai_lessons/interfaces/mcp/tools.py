@@ -576,8 +576,12 @@ class CommandTool(ServedTool):
         )
 
     async def run(
-        self, arguments: Data, context: Context[Any, Any], convert_result: bool = False
-    ) -> Any:  # noqa: ARG002  # the SDK's signature
+        self,
+        arguments: Data,
+        context: Context[Any, Any],
+        # the SDK's signature
+        convert_result: bool = False,  # noqa: ARG002
+    ) -> Any:
         """Call the command in a thread; ToolError says in words what went wrong."""
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
