@@ -41,6 +41,66 @@ def test_a_title_that_stands_in_the_text_is_not_told_twice() -> None:
     assert words.start(value, "/kb", 6_000).text.count("NEVER pip") == 1
 
 
+def test_a_title_that_is_cut_linked_or_made_of_a_list_is_not_told_beside_the_text_that_holds_it() -> (
+    None
+):
+    listed = "Catch **what you mean**:\n- files: `OSError`\n- JSON: `ValueError`"
+    for title, text in (
+        ("Read the guide what you mean…", "- Read [the guide](docs/a.md) what you mean to edit."),
+        ("Catch what you mean: files: `OSError`; JSON: `ValueError`", listed),
+    ):
+        assert words.start(offered([title], [text]), "/kb", 6_000).text.count("what you mean") == 1
+
+
+def test_a_heading_never_stands_on_a_line_of_its_own() -> None:
+    value = offered(
+        ["Never call it twice"], ["# Errors\n\n## Calls\n\n- Never call it twice\n- Nor once"]
+    )
+    assert (
+        "- [R-000000] Errors: Calls: Never call it twice\n  - Nor once"
+        in words.start(value, "/kb", 6_000).text
+    )
+
+
+def test_what_the_text_of_another_one_holds_is_told_with_that_and_only_by_the_same_person() -> None:
+    paragraph = "Avoid pragmas. Audit before\npushing: `git diff`."
+    value = offered(
+        ["Avoid pragmas", "Audit before pushing: `git diff`"],
+        [paragraph, "Audit before pushing: `git diff`."],
+    )
+    told = words.start(value, "/kb", 6_000)
+    assert (told.text.count("Audit"), set(told.sizes)) == (1, {"id0", "id1"})
+    lesson = value._replace(entries=(value.entries[0]._replace(kind=Kind.LESSON), value.entries[1]))
+    assert words.start(lesson, "/kb", 6_000).text.count("Audit") == 2, (
+        "a rule is more than a part of a lesson"
+    )
+    crowded = offered(
+        ["Avoid pragmas", "Audit before pushing: `git diff`", "Long"],
+        [*value.texts.values(), LONG * 40],
+    )
+    assert words.start(crowded, "/kb", 2_000).text.count("Audit") == 1
+
+
+def test_no_sentence_is_cut_to_tell_more_of_an_earlier_one() -> None:
+    titles = [
+        f"Write thing {n} of the house before thing {n + 1} of it, and after what was asked for"
+        for n in range(9)
+    ]
+    told = words.start(offered(titles, [LONG] * 9), "/kb", 2_500).text
+    assert all(title in told for title in titles)
+    assert LONG.strip() in told
+
+
+def test_what_only_describes_and_does_not_fit_is_told_by_where_it_stands() -> None:
+    value = offered(
+        ["Use uv", "AGENTS.md of shop"], [LONG * 6, "The shop has three parts.\n" * 400]
+    )
+    told = words.start(value, "/kb", 3_200).text
+    assert (
+        "- [R-000001] AGENTS.md of shop: 10,400 characters: ai-lessons recall show R-000001" in told
+    )
+
+
 def test_where_not_all_fits_each_has_a_line_and_the_first_have_their_own_words() -> None:
     value = offered([f"Write thing {n} before thing {n + 1}" for n in range(40)], [LONG] * 40)
     told = words.start(value, "/kb", 6_000)

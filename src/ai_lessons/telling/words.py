@@ -11,6 +11,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.model import expression
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.plain import (
     DATA,
@@ -23,7 +24,7 @@ from ai_lessons.model.plain import (
     short_note,
     short_place,
 )
-from ai_lessons.model.statements import decision, says, shortened, unmarked
+from ai_lessons.model.statements import LINE, decision, is_heading, plain, says, shortened, unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ KNOWN = (
     "After an error pipe `$ command` and its output into ai-lessons recall context --error - (MCP: context)."
 )
 MORE = "… and {} more: ai-lessons recall search WORDS (MCP: search) before you edit"
+READ_ON = "{} characters: ai-lessons recall show {}"
 GOES_ON = "… goes on: ai-lessons recall show {}"
 REMINDER = (
     "A command failed, then another worked, and no lesson says so. If others would run into it, too, keep it: "
@@ -54,6 +56,11 @@ HELD = (
     "Rules that a person approved are broken so far. Mend that before you end, or tell the user why it does not apply "
     "here; this is said once."
 )
+_WORD = expression(r"[^\W_]+")
+_LINK_END = expression(r"\]\([^()\s]*\)")
+# Rules among which those are looked for that another one holds; a start has room for some 70
+_COMPARED = 200
+_HEADING = expression(r"\s*#{1,6}\s.*")
 # Characters of a decision in the place of a text that does not fit
 _SHORT = 200
 # Characters of room that are worth the beginning of a text that does not fit whole
@@ -91,18 +98,24 @@ def start(offered: Context, root: str, most: int) -> Words:
     if left:
         blocks.append(MORE.format(left))
     return Words(
-        behind(DATA, *blocks, ours=KNOWN), {name: len(row) + 1 for name, row in rows.items()}
+        behind(DATA, *blocks, ours=KNOWN),
+        {name: len(row) + 1 if row else 0 for name, row in rows.items()},
     )
 
 
 def _packed(offered: Context, room: int) -> dict[str, str]:
-    """By id the words of each entry that fits, in the order of the offers."""
+    """By id the words of each entry that fits, in the order of the offers.
+
+    Empty for what another one's text holds.
+    """
     room -= _size_of_heads(offered)
     whole = {
         entry.id: own_words(entry, offered.texts.get(entry.id, "")) for entry in offered.entries
     }
-    if _size(whole) <= room:
-        return whole
+    holders = _holders(offered)
+    rows = {name: "" if name in holders else row for name, row in whole.items()}
+    if _size(rows) <= room:
+        return rows
     lines = {
         entry.id: _decision_row(entry, offered.texts.get(entry.id, "")) for entry in offered.entries
     }
@@ -110,17 +123,91 @@ def _packed(offered: Context, room: int) -> dict[str, str]:
     spare = room - _size(rows)
     if len(rows) < len(lines):
         return rows
+    sentences = {
+        entry.id: _decision_row(entry, offered.texts.get(entry.id, ""), _SHORT)
+        for entry in offered.entries
+    }
+    # before the first entries come with all their words no sentence ends before it says what to do
+    spare = _lengthen(
+        rows, {name: row for name, row in sentences.items() if name not in holders}, spare
+    )
     for name in rows:
-        longer = len(whole[name]) - len(rows[name])
-        if 0 < longer <= spare:
-            rows[name] = whole[name]
+        held = []
+        for other, holder in holders.items():
+            if holder == name:
+                held.append(other)
+        longer = len(whole[name]) - len(rows[name]) - _size({other: rows[other] for other in held})
+        if name not in holders and longer <= spare:
+            rows |= {name: whole[name], **dict.fromkeys(held, "")}
             spare -= longer
+    spare = _lengthen(
+        rows, {name: row for name, row in sentences.items() if name in holders}, spare
+    )
     for entry in offered.entries:
-        if rows[entry.id] != whole[entry.id] and spare >= _WORTH_PART:
+        if rows[entry.id] and rows[entry.id] != whole[entry.id] and spare >= _WORTH_PART:
             part = _beginning(whole[entry.id], len(rows[entry.id]) + spare, line(entry.handle))
             spare -= max(len(part) - len(rows[entry.id]), 0)
             rows[entry.id] = max(part, rows[entry.id], key=len)
     return rows
+
+
+def _lengthen(rows: dict[str, str], longer_rows: Mapping[str, str], spare: int) -> int:
+    """Put longer rows in the place of those that are told, as far as there is room.
+
+    What room is left.
+    """
+    for name, row in longer_rows.items():
+        longer = len(row) - len(rows[name])
+        if rows[name] and 0 < longer <= spare:
+            rows[name] = row
+            spare -= longer
+    return spare
+
+
+def _holders(offered: Context) -> dict[str, str]:
+    """By id of each rule whose words stand in the text of another one, that one.
+
+    A paragraph is cut into statements.
+
+    Both are the word of the same person, so that nothing is told as more than it is.
+    """
+    entries = [entry for entry in offered.entries if entry.kind is Kind.RULE][:_COMPARED]
+    bare = {entry.id: _bare(offered.texts.get(entry.id, "")) for entry in entries}
+    by_beginning: dict[tuple[str, ...], list[EntrySummary]] = {}
+    for entry in entries:
+        words = bare[entry.id].split()
+        for beginning in set(zip(words, words[1:], words[2:], strict=False)):
+            by_beginning.setdefault(beginning, []).append(entry)
+    holders: dict[str, str] = {}
+    for entry in entries:
+        parts = []
+        for part in (_bare(entry.title), bare[entry.id]):
+            if part:
+                parts.append(part)
+        if entry.check or entry.about or entry.applies_to or entry.warning or not parts:
+            continue
+        for other in by_beginning.get(tuple(parts[0].split()[:3]), ()):
+            longer = len(bare[other.id]) > len(bare[entry.id])
+            same = (
+                longer
+                and other.id not in holders
+                and _head(other, offered) == _head(entry, offered)
+            )
+            if same and all(part in bare[other.id] for part in parts):
+                holders[entry.id] = other.id
+                break
+    return holders
+
+
+def _bare(text: str) -> str:
+    """The words of a text alone, each behind a blank.
+
+    Without marks, links and the end of what was cut.
+    """
+    results = []
+    for word in _WORD.findall(_LINK_END.sub(" ", text.casefold())):
+        results.append(f" {word}")
+    return "".join(results)
 
 
 def _first(lines: dict[str, str], room: int, tail: int) -> dict[str, str]:
@@ -138,7 +225,7 @@ def _first(lines: dict[str, str], room: int, tail: int) -> dict[str, str]:
 
 
 def _size(rows: dict[str, str]) -> int:
-    return sum(len(row) + 1 for row in rows.values())
+    return sum(len(row) + 1 for row in rows.values() if row)
 
 
 def _size_of_heads(offered: Context) -> int:
@@ -149,7 +236,7 @@ def _grouped(offered: Context, rows: dict[str, str]) -> list[str]:
     """The rows below whose word they are; each group once, where its first entry stands."""
     groups: dict[str, list[str]] = {}
     for entry in offered.entries:
-        if entry.id in rows:
+        if rows.get(entry.id):
             groups.setdefault(_head(entry, offered), []).append(rows[entry.id])
     blocks: list[str] = []
     for head, group in groups.items():
@@ -178,15 +265,22 @@ def own_words(entry: EntrySummary, text: str) -> str:
     if entry.seen and pattern:
         # it says what the title says, in more words
         parts = [pattern]
-    flat = line(body)
-    parts = [part for part in parts if part and part not in flat]
+    words = _bare(body)
+    parts = [part for part in parts if part and not (_bare(part) and _bare(part) in words)]
     rows = []
     for row in body.split("\n"):
         if row.strip():
             rows.append(row.rstrip())
     first = " | ".join(parts)
-    if not first and rows:
-        first, rows = unmarked(rows[0].strip()), rows[1:]
+    while rows and (not first or first.endswith(":")) and not parts:
+        heading = None
+        if len(rows) > 1:
+            heading = _HEADING.fullmatch(rows[0])
+        # a heading says nothing on a line of its own
+        first = f"{first} {plain(rows[0]) + ':' if heading else unmarked(rows[0].strip())}".strip()
+        rows = rows[1:]
+        if not heading:
+            break
     return "\n".join(
         [f"- [{line(entry.handle)}] {first}{_short_warning(entry)}", *(f"  {row}" for row in rows)]
     )
@@ -202,8 +296,12 @@ def _short_warning(entry: EntrySummary) -> str:
     return ""
 
 
-def _decision_row(entry: EntrySummary, text: str) -> str:
-    return f"- [{line(entry.handle)}] {line(decision(entry.title, text))}{_short_warning(entry)}"
+def _decision_row(entry: EntrySummary, text: str, width: int = LINE) -> str:
+    """An entry by what it says to do; of what only describes, how much there is and where."""
+    sentence = line(decision(entry.title, text, width))
+    if len(text) > _WORTH_PART and is_heading(entry.title) and not says(entry.title, text):
+        sentence = f"{line(entry.title)}: {READ_ON.format(f'{len(text):,}', line(entry.handle))}"
+    return f"- [{line(entry.handle)}] {sentence}{_short_warning(entry)}"
 
 
 def _beginning(words: str, room: int, handle: str) -> str:
