@@ -48,7 +48,7 @@ reference: $(VENV)/dev
 
 # Take away what the other targets made
 clean:
-	rm -rf $(VENV) .venv-newest .venv-axe .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-newest .venv-axe .venv-hosts .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }

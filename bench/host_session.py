@@ -5,29 +5,25 @@ our hooks and our server, as `admin hosts --install` writes them into its settin
 the requests. Each host that is found on the path, or named, shows three things: what helps reaches the model after a
 failure, and the text of an entry that it asks for; a lesson that harvest kept of earlier sessions is told before the
 command; and a wrong lesson stands lower after five sessions. Claude Code is told, too, which line of an edit breaks a
-rule, and refuses the edit where the rule says so. Needs `npm install @anthropic-ai/claude-code @openai/codex
-@google/gemini-cli`, or one of them; nothing leaves this machine.
+rule, and refuses the edit where the rule says so. Every host is held at its end once, by a rule whose check of what was
+done is broken; `--only holds` shows that alone. Needs some of `npm install @anthropic-ai/claude-code @openai/codex
+@google/gemini-cli @github/copilot @qwen-code/qwen-code opencode-ai @tencent-ai/agent-sdk`, of which the last one has
+CodeBuddy Code in `cli/bin`; nothing leaves this machine.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from bench.harness import Bar, Outcome, World, arguments, machine, world
+from bench.played_hosts import HOSTS, Ask, Edit, Host, Step, play, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     Json: TypeAlias = dict[str, Any]
-    Step: TypeAlias = (
-        str | tuple[str, Json]
-    )  # a command, or a tool of our server with its arguments
 
 SAID = "fatal: The current branch {} has no upstream branch."
 RIGHT, WRONG = (
@@ -37,180 +33,9 @@ RIGHT, WRONG = (
 LESSON = "{}\n\n~~~\n$ git push\n" + SAID.format("cart") + "\n~~~\n"
 ASKED_FOR = "The rollers turn at 8317 rounds a minute."
 FAILS, WORKS = "git -C shop status", "git status"
-SECONDS = 240
-OWN_TOOLS = {"Bash", "Write"}
 CHECK = "{files: '*.py', regex: 'requests[.]get[(]', unless: 'timeout=', bad: 'requests.get(url)', good: 'get(url)'}"
 DENY = CHECK.removesuffix("}") + ", enforce: deny}"
 CODE = "import requests\nrequests.get(url)\n"
-
-
-class Call(NamedTuple):
-    """One answer of the model in the protocol of a host: the body, and its type."""
-
-    text: str
-    kind: str = "text/event-stream"
-
-
-def claude(n: int, step: Step | None) -> Call:
-    """The Messages API of Anthropic."""
-    block: Json = {"type": "text", "text": "Done."}
-    delta: Json = {"type": "text_delta", "text": "Done."}
-    if step is not None:
-        name, given = ("Bash", {"command": step}) if isinstance(step, str) else step
-        name = name if name in OWN_TOOLS else f"mcp__ai-lessons__{name}"
-        block = {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {
-        "id": "msg",
-        "type": "message",
-        "role": "assistant",
-        "model": "played",
-        "content": [],
-        "usage": usage,
-    }
-    stop = {"stop_reason": "end_turn" if step is None else "tool_use", "stop_sequence": None}
-    return events(
-        {
-            "type": "message_start",
-            "message": message | {"stop_reason": None, "stop_sequence": None},
-        },
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": block | ({"text": ""} if step is None else {}),
-        },
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": stop, "usage": usage},
-        {"type": "message_stop"},
-    )
-
-
-def codex(n: int, step: Step | None) -> Call:
-    """The Responses API of OpenAI, by a model that writes scripts which call tools."""
-    item: Json = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "output_text", "text": "Done."}],
-    }
-    if step is not None:
-        run = f"exec_command({json.dumps({'cmd': step})})" if isinstance(step, str) else ""
-        ask = (
-            f"mcp__ai_lessons__{step[0]}({json.dumps(step[1])})"
-            if not isinstance(step, str)
-            else ""
-        )
-        item = {"type": "custom_tool_call", "name": "exec", "call_id": f"call_{n}"}
-        item["input"] = f"const r = await tools.{run or ask}; text({'r.output' if run else 'r'});"
-    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
-    return events(
-        {"type": "response.created", "response": {"id": f"resp_{n}"}},
-        {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": item | {"id": f"item_{n}"},
-        },
-        {"type": "response.completed", "response": {"id": f"resp_{n}", "usage": usage}},
-    )
-
-
-def gemini(_: int, step: Step | None) -> Call:
-    """The Gemini API."""
-    part: Json = {"text": "Done."}
-    if isinstance(step, str):
-        part = {"functionCall": {"name": "run_shell_command", "args": {"command": step}}}
-    elif step is not None:
-        part = {"functionCall": {"name": f"mcp_ai-lessons_{step[0]}", "args": step[1]}}
-    answer = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
-    return Call(
-        f"data: {json.dumps({'candidates': [answer], 'usageMetadata': {'totalTokenCount': 2}})}\r\n\r\n"
-    )
-
-
-def events(*rows: Json) -> Call:
-    return Call("".join(f"event: {row['type']}\ndata: {json.dumps(row)}\n\n" for row in rows))
-
-
-class Model(BaseHTTPRequestHandler):
-    """Answers each request with the next step of the script, and in the end with a word."""
-
-    speak: Callable[[int, Step | None], Call]
-    steps: Sequence[Step]
-    asked: list[Json]
-
-    def do_POST(self) -> None:
-        """The next step; a request without tools is for a title, and the like."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
-        speak = type(self).speak
-        if "count_tokens" in self.path or "countTokens" in self.path:
-            self.reply(Call(json.dumps({"input_tokens": 1, "totalTokens": 1}), "application/json"))
-        elif "tools" not in json.dumps(body) or body.get("tools") == []:
-            self.reply(speak(0, None))
-        else:
-            self.asked.append(body)
-            done = len(self.asked) - 1
-            self.reply(speak(done, self.steps[done] if done < len(self.steps) else None))
-
-    def do_GET(self) -> None:
-        """Nothing."""
-        self.reply(Call("{}", "application/json"))
-
-    def reply(self, call: Call) -> None:
-        """One whole answer."""
-        data = call.text.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", call.kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        """Silent."""
-
-
-class Host(NamedTuple):
-    """A host: its id, what it speaks, its folder, files of it to begin with, how it is started, and `{url}` told."""
-
-    id: str
-    speak: Callable[[int, Step | None], Call]
-    folder: str
-    files: dict[str, str]
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    before: bool = True  # what is told before a command reaches the model
-
-
-CODEX = """model = "gpt-6.1-sol"
-model_provider = "played"
-[model_providers.played]
-name = "played"
-base_url = "http://127.0.0.1:1/v1"
-env_key = "PLAYED_KEY"
-wire_api = "responses"
-"""
-HOSTS = {
-    "claude": Host(
-        "claude-code", claude, ".claude", {}, ("-p", "{prompt}", "--allowedTools", "Bash,Write,mcp__ai-lessons"),
-        {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "played", "DISABLE_AUTOUPDATER": "1"}
-        | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
-    ),
-    "codex": Host(
-        "codex", codex, ".codex", {"config.toml": CODEX},
-        (
-            "exec", "-c", 'model_providers.played.base_url="{url}/v1"', "-c", "mcp_servers.ai-lessons.required=true",
-            "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", "{prompt}",
-        ),
-        {"PLAYED_KEY": "played"},
-    ),
-    "gemini": Host(
-        "gemini", gemini, ".gemini",
-        {"settings.json": json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}, indent=2)},
-        ("-m", "gemini-2.5-pro", "--yolo", "-p", "{prompt}"),
-        {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "played", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
-        before=False,
-    ),
-}  # fmt: skip
 
 
 class Place(NamedTuple):
@@ -222,40 +47,18 @@ class Place(NamedTuple):
     code: Path
     repo: Path
 
-    def session(self, prompt: str, *steps: Step) -> list[str]:
+    def session(self, prompt: str, *steps: Step, ends: int = 1) -> list[str]:
         """What the host sent to the model in one session: each request as text."""
-        handler = type(
-            "Handler",
-            (Model,),
-            {"asked": [], "steps": steps, "speak": staticmethod(self.host.speak)},
-        )
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}"
-        argv = [
-            self.program,
-            *(part.replace("{url}", url).replace("{prompt}", prompt) for part in self.host.argv),
-        ]
         env = {
-            **self.home.env,
-            **{key: value.replace("{url}", url) for key, value in self.host.env.items()},
-        }
-        done = subprocess.run(
-            argv,
-            cwd=self.code,
-            env=env,
-            capture_output=True,
-            check=False,
-            timeout=SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
-        server.shutdown()
-        asked: list[Json] = handler.asked  # type: ignore[attr-defined]
-        if len(asked) <= len(steps):
+            key: value for key, value in self.home.env.items() if key != "AI_LESSONS_WARM"
+        }  # as people have it
+        played = play(self.host, self.program, self.code, env, prompt, steps, ends)
+        self.home.program("admin", "warm", "stop")
+        if len(played.asked) <= len(steps):
             print(
-                f"  {self.host.id} ended after {len(asked)} requests: {done.stderr.decode()[-1000:]}"
+                f"  {self.host.id} ended after {len(played.asked)} requests: {played.err[-1000:]}"
             )
-        return [json.dumps(body, ensure_ascii=False) for body in asked]
+        return played.asked
 
     def branch(self, name: str) -> None:
         """A new branch, which has no upstream."""
@@ -288,10 +91,8 @@ def place(cold: World, name: str, host: Host, program: str) -> Place:
     """A place of this name below the world."""
     folder = cold.folder / name
     home, code, remote = folder / "home", folder / "shop", folder / "remote.git"
-    (home / host.folder).mkdir(parents=True)
+    prepare(home, host)
     shutil.copy(cold.folder / "home/.gitconfig", home)
-    for file, text in host.files.items():
-        (home / host.folder / file).write_text(text, encoding="utf-8")
     made = World(
         folder, {**cold.env, "HOME": str(home), "XDG_CACHE_HOME": str(cold.folder / "home/.cache")}
     )
@@ -316,7 +117,7 @@ def helps(at: Place, outcome: Outcome) -> None:
             "Push this branch",
             "git push",
             "git push -u origin HEAD",
-            ("get_resource", {"resource_id": other}),
+            Ask("get_resource", {"resource_id": other}),
         )
         + [""] * 4
     )
@@ -385,7 +186,7 @@ def checks(at: Place, outcome: Outcome) -> None:
     handle = str(json.loads(at.home.ours(at.repo, *words, "--json").out)["handle"])
     at.home.ours(at.repo, "admin", "approve-rule", handle, "--yes")
     file = at.code / "pay.py"
-    asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
+    asked = [*at.session("Fetch it", Edit(str(file), CODE)), "", ""]
     says = f"this edit breaks {handle} at line 2"
     judge(outcome, at, "an edit that breaks a rule is told so", says in asked[1] and file.exists())
     change = json.loads(
@@ -393,12 +194,49 @@ def checks(at: Place, outcome: Outcome) -> None:
     )
     at.home.ours(at.repo, "admin", "approve-rule", change["proposed_on"], "--yes")
     file.unlink(missing_ok=True)
-    asked = [*at.session("Fetch it", ("Write", {"file_path": str(file), "content": CODE})), "", ""]
+    asked = [*at.session("Fetch it", Edit(str(file), CODE)), "", ""]
     judge(
         outcome,
         at,
         "an edit is refused where the rule says so",
         says in asked[1] and not file.exists(),
+    )
+
+
+TESTS = {
+    "changed": "src/**",
+    "unless_changed": "tests/**",
+    "bad": "src/a.py",
+    "good": ["src/a.py", "tests/a.py"],
+}
+
+
+def holds(at: Place, outcome: Outcome) -> None:
+    """An end is held once with the words of a rule whose check of what was done is broken, and then let go."""
+    words = [
+        "contribute",
+        "suggest-rule",
+        "--title",
+        "Tests come with a change",
+        "--rationale",
+        "Later nobody does",
+    ]
+    stated = json.dumps(TESTS | {"enforce": "ask"})
+    handle = str(
+        json.loads(at.home.ours(at.repo, *words, "--check", stated, "--json").out)["handle"]
+    )
+    at.home.ours(at.repo, "admin", "approve-rule", handle, "--yes")
+    file = (
+        "src/new.py" if at.host.id == "codex" else str(at.code / "src/new.py")
+    )  # a patch names no absolute path
+    asked = at.session("Make the total two", Edit(file, "total = 2\n"), ends=2)
+    why = f"{handle}: Tests come with a change: `new.py` changed and no test `tests/**` did"
+    held = [number for number, body in enumerate(asked) if why in body]
+    judge(
+        outcome,
+        at,
+        "an end is held once with the rule's words, then let go",
+        len(asked) == 3 and held == [2],
     )
 
 
@@ -410,12 +248,15 @@ def main() -> None:
     parser = arguments((__doc__ or "").replace("%", "%%"))
     for name in HOSTS:
         parser.add_argument(f"--{name}", default=shutil.which(name), help=f"the program of {name}")
+    parts = {part.__name__: part for part in (helps, kept, falls, checks, holds)}
+    parser.add_argument("--only", choices=parts, help="this part alone")
     given, outcome = parser.parse_args(), Outcome()
+    chosen = [parts[given.only]] if given.only else list(parts.values())
     print(machine())
     with world(given.work) as cold:
         for name, host in HOSTS.items():
             program = getattr(given, name)
-            for part in (helps, kept, falls, checks) if program else ():
+            for part in chosen if program else ():
                 part(place(cold, f"{name}-{part.__name__}", host, program), outcome)
     outcome.finish(check=given.check)
 
