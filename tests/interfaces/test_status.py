@@ -1,4 +1,4 @@
-"""What waits, in six lines."""
+"""What waits, in seven lines."""
 
 from pathlib import Path
 
@@ -11,11 +11,20 @@ from interfaces.world import LESSON, Run
 from real_world import Git
 
 
-def test_status_says_in_six_lines_what_waits_with_what_to_do(
+def test_status_says_in_seven_lines_what_waits_with_what_to_do(
     run: Run, knowledge: Path, proposal: str, tmp_path: Path, git: Git
 ) -> None:
     rows = {row["name"]: row for row in run("status", "--json").json}
-    assert list(rows) == ["repository", "writes", "proposals", "stale", "conflicts", "shared"]
+    assert list(rows) == [
+        "repository",
+        "writes",
+        "meaning",
+        "proposals",
+        "stale",
+        "conflicts",
+        "shared",
+    ]
+    assert rows["meaning"]["detail"] == "the first search reads every entry"
     assert rows["proposals"]["detail"] == "1 waits for a person"
     assert rows["proposals"]["remedy"] == "ai-lessons admin review-rules"
     assert rows["stale"]["detail"] == "none speak of code that changed"
@@ -27,7 +36,7 @@ def test_status_says_in_six_lines_what_waits_with_what_to_do(
     out = run("status").out
     assert "commits to send: 1, to fetch: 0" in out
     assert "-> ai-lessons sync" in out
-    assert len([row for row in out.splitlines() if "->" not in row]) == 6
+    assert len([row for row in out.splitlines() if "->" not in row]) == 7
 
 
 def test_a_repository_of_jj_is_told_what_helps_there(run: Run, knowledge: Path, git: Git) -> None:

@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import daemon_client, entries
+from ai_lessons.app import daemon_client, entries, meaning
 from ai_lessons.app.answers import ContextQuery, Query
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library, ReusableLibrary
@@ -33,6 +33,7 @@ from ai_lessons.interfaces.daemon import Helper
 from ai_lessons.interfaces.output import View
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.tool_calls import Edit
 from ai_lessons.search.index import FEW
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
@@ -65,7 +66,7 @@ def serving(place: Path) -> Iterator[Helper]:
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with socket.socket(socket.AF_UNIX) as listener:
         helper = Helper(place, listener, look=0.02)
-        helper.most_memory = 1 << 40
+        helper.most_held = 1 << 40
         thread = threading.Thread(target=helper.run)
         thread.start()
         try:
@@ -202,7 +203,7 @@ def test_every_answer_is_the_same_in_the_same_bytes(
         "garden rake",
         (str(tmp_path),),
         (),
-        [("src/a.py", "", "apples")],
+        [Edit("src/a.py", "", "apples")],
     )
     both.same("at_a_prompt", "why do apples rot in the orchard", ())
     both.same("at_a_failure", "$ garden rake\nfatal: no rake in the orchard")
@@ -311,7 +312,7 @@ def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both) -
     both.ask("search", Query("apples"))
     both.helper.look = both.helper.idle = 1e9
     time.sleep(0.1)
-    both.helper.most_memory = 0
+    both.helper.most_held = 0
     assert not both.helper.over()
     wait(lambda: not both.helper.kept)
     assert both.helper.over()
@@ -416,8 +417,8 @@ def searched(*words: str, **more: str) -> bytes:
     return done.stdout + done.stderr
 
 
-def wait(done: Callable[[], object]) -> None:
-    until = time.monotonic() + SECONDS
+def wait(done: Callable[[], object], seconds: float = SECONDS) -> None:
+    until = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < until, "it did not happen"
         time.sleep(0.05)
@@ -617,3 +618,100 @@ def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_p
             found = mine.ask("search", Query("apples"))
             assert [one.entry.title for one in found.lessons] == [title]
             assert held.replaced is (place == other)
+
+
+def test_what_is_to_be_done_later_is_taken_at_once_and_vectors_follow(both: Both) -> None:
+    for number in range(FEW + 1):
+        both.write(f"notes/{number}.md", f"# {number}\n\nAbout apples.\n")
+    daemon_client.have_done(both.root, both.options, "prepare")
+    with Library(both.root, both.options) as opened:
+        wait(
+            lambda: (
+                meaning.standing(opened.primary)[1]
+                == f"{FEW + 1} of {FEW + 1} passages have a vector"
+            )
+        )
+    assert both.ask("search", Query("apples")).coverage == 1.0
+
+
+def test_one_that_computes_stays_above_its_limit_of_memory_and_one_that_has_done_so_ends(
+    both: Both,
+) -> None:
+    helper = both.helper
+    helper.look = helper.idle = 1e9
+    helper.most_held, helper._fills = 0, True
+    assert not helper.over()
+    helper._fills = False
+    assert helper.over()
+    helper._fills, helper.most_filling = True, 0
+    assert helper.over(), "whatever it does, there is an end"
+    helper.most_held = helper.most_filling = 1 << 40
+    helper.look = 0.0
+
+
+def test_libraries_and_model_are_not_what_it_holds(both: Both) -> None:
+    helper, taken = both.helper, list[int]()
+    before = helper.base
+    with (
+        instead("ai_lessons.interfaces.daemon.memory", lambda: 1000 + sum(taken)),
+        helper._weighed(),
+    ):
+        taken.append(500)
+    assert helper.base == before + 500
+
+
+FILLING = """
+from hashlib import shake_128
+import numpy as np
+from ai_lessons.app.search_index import Embedders
+from ai_lessons.interfaces import daemon
+
+class Quick:
+    name, dimensions = "bge-small-en-v1.5-int8", 384
+
+    def embed(self, texts):
+        for text in texts:
+            yield np.frombuffer(shake_128(text.encode()).digest(384), dtype=np.int8).astype(np.float32) / 1500
+
+    def embed_query(self, text):
+        return next(self.embed([text]))
+
+    def reads(self, text):
+        return 1.0
+
+Embedders._load = lambda self, name: Quick()
+daemon.main()
+"""
+
+
+def test_a_helper_fills_five_thousand_passages_without_a_further_question(
+    git_repo: Path, state: Path, tmp_path: Path
+) -> None:
+    for number in range(100):
+        parts = "".join(
+            f"## Part {part}\n\n{' '.join(f'word{(number * part + n) % 977}' for n in range(120))}.\n\n"
+            for part in range(50)
+        )
+        put_file(git_repo / f"notes/docs/unversioned/{number}.md", f"# Page {number}\n\n{parts}")
+    options = Options(
+        tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm"
+    )
+    place = state / "warm" / daemon_client.program()
+    place.parent.mkdir(parents=True, mode=0o700)
+    request = pickle.dumps((git_repo, daemon_client.travelling(options), False, "prepare", (), {}))
+    argv = [sys.executable, "-c", FILLING, str(place)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment()) as helper:
+        assert helper.stdin is not None
+        helper.stdin.write(request)
+        helper.stdin.close()
+        with Library(git_repo, options) as opened:
+            repo = opened.primary
+
+            def is_done() -> bool:
+                assert helper.poll() is None, "it ended before it was done"
+                detail = meaning.standing(repo)[1]
+                return detail.startswith("5,") and detail.split()[0] == detail.split()[2]
+
+            repo.current()
+            wait(is_done, 10 * SECONDS)
+        helper.kill()

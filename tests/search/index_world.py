@@ -10,7 +10,8 @@ from typing import Self
 from ai_lessons.model.chunks import Passage
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.embedding import Embedder
-from ai_lessons.search.index import Index, Tables, VectorCache
+from ai_lessons.search.index import Index, Tables
+from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.ranking import EntryRows, IndexRefresh
 from ai_lessons.search.table import Passages
 from hash_embedder import DIMENSIONS, HashEmbedder
@@ -37,6 +38,8 @@ class World:
     generation: int = 0
     model: str = "hash"
     dimensions: int = DIMENSIONS
+    order: Callable[[], Sequence[str]] = tuple
+    at_hand: Callable[[str], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         self.vectors = VectorCache(self.folder / "cache" / "vectors.sqlite")
@@ -51,7 +54,7 @@ class World:
     def open(self) -> Index:
         return Index(
             self.folder / "index", self.folder / "state", self.vectors, model=self.model, dimensions=self.dimensions,
-            embedder=self.make or self._embedder,
+            embedder=self.make or self._embedder, order=self.order, at_hand=self.at_hand,
         )  # fmt: skip
 
     def _embedder(self, name: str) -> Embedder:

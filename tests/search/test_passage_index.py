@@ -14,11 +14,12 @@ from types import SimpleNamespace
 import pytest
 
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.search import index, table
+from ai_lessons.search import index, missing_vectors, table
 from ai_lessons.search.database import EMBED, WRITE, RefreshState
 from ai_lessons.search.index import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.ranking import Candidates, IndexStatus
+from hash_embedder import HashEmbedder
 from search.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -95,18 +96,64 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
-    monkeypatch.setattr(index, "TEXTS_AT_ONCE", 4)
-    monkeypatch.setattr(index, "FEW", 4)
+    monkeypatch.setattr(missing_vectors, "TEXTS_AT_ONCE", 4)
     world.put(*many(40))
-    clock = iter(range(100))
-    monkeypatch.setattr(index, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    done = world.refresh(seconds=3.5)
+    # the clock ticks when a text is embedded
+    clock = SimpleNamespace(monotonic=lambda: float(len(world.embedder.asked)))
+    monkeypatch.setattr(missing_vectors, "time", clock)
+    done = world.refresh(seconds=11.5)
     assert (done.embedded, done.missing) == (12, 8)
     seen: list[tuple[str, int, int]] = []
     done = world.refresh(progress=lambda *step: seen.append(step))
     assert (done.embedded, done.missing) == (8, 0)
     assert seen[-1] == ("Embedding", 8, 8)
     assert len(world.embedder.asked) == 20
+
+
+def test_what_was_searched_is_computed_first_and_then_the_newest(
+    tmp_path: Path, closing: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missing_vectors, "TEXTS_AT_ONCE", 1)
+    world = closing.enter_context(
+        World(tmp_path, order=lambda: [f"e{number:05}" for number in reversed(range(30))])
+    )
+    world.put(*many(30)).refresh(seconds=0)
+    world.index.want(["e00007", "e00003"])
+    world.refresh()
+    asked = [text.partition("\n")[0] for text in world.embedder.asked[::2]]
+    assert asked[:5] == [f"Title of e{number:05}" for number in (7, 3, 29, 28, 27)]
+
+
+def test_how_far_it_is_can_be_seen_while_it_goes_on_and_not_after(world: World) -> None:
+    state = RefreshState(world.folder / "state")
+    world.put(*many(40)).refresh(seconds=0)
+    assert (state.last() or ())[:2] == (80, 80)
+    seen = []
+    world.refresh(progress=lambda *_: seen.append(state.progress()))
+    steps = [progress.left for progress in seen if progress]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[0] == 80
+    assert state.progress() is None
+    assert (state.last() or ())[:2] == (80, 0)
+
+
+def test_an_embedder_that_has_to_be_downloaded_keeps_no_question_waiting(
+    tmp_path: Path, closing: ExitStack
+) -> None:
+    loaded: list[str] = []
+
+    def make(name: str) -> HashEmbedder:
+        loaded.append(name)
+        return HashEmbedder()
+
+    world = closing.enter_context(World(tmp_path, make=make, at_hand=lambda _: bool(loaded)))
+    done = world.put(entry("a", "alpha")).refresh(seconds=9)
+    assert (done.missing, loaded) == (1, [])
+    assert "is not here yet, and is fetched in the background" in done.notes[0]
+    assert world.found("alpha") == ["a"]
+    assert loaded == []
+    assert world.refresh().missing == 0, "who has time fetches it"
+    assert world.near("alpha") == ["a"]
 
 
 def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(world: World) -> None:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         checked_files as checked_files, counted_elsewhere as counted_elsewhere,
         daemon_client as daemon_client, edited_texts as edited_texts, editing as editing, entries as entries,
-        harvest as harvest, health as health,
-        lessons as lessons, link_effects as link_effects, open_repository as open_repository, pending as pending,
+        harvest as harvest, health as health, index_places as index_places,
+        lessons as lessons, link_effects as link_effects, meaning as meaning,
+        open_repository as open_repository, pending as pending,
         played_checks as played_checks, promotion as promotion, proposals as proposals, quotes as quotes,
         resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
         secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, transfer as transfer,
-        trust as trust,
-        usage as usage, workspace as workspace, write_checks as write_checks,
+        trust as trust, usage as usage,
+        vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:

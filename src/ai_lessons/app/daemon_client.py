@@ -43,10 +43,12 @@ On a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
 
+# Seconds in which a helper that has just been started should take a job for later
+PATIENCE = 1.0
 # Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
 COMING = 10.0
 
-JOB, HOOK, STATUS, WORKING, ANSWER = b"jhswa"
+JOB, HOOK, STATUS, LATER, WORKING, ANSWER = b"jhslwa"
 LOCK = ".lock"
 PACKAGE = Path(__file__).parents[1]
 _HEAD = struct.Struct("!BI")
@@ -74,6 +76,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "checks_here": ("telling.keeping", "checks_here"),
     "near_copies": ("app.editing", "near_copies"),
     "record": ("app.workspace", "Library.record"),
+    "prepare": ("app.search", "prepare"),
 }
 """By name a module and its function; nothing else is called in a helper.
 
@@ -366,27 +369,49 @@ def claimed(lock: Path) -> Iterator[bool]:
         os.close(fd)
 
 
-def start(place: Path, request: object) -> None:
+def start(place: Path, request: object) -> bool:
     """Start a helper at this address, with a first question, without waiting.
 
-    Where it cannot be, nothing happens.
+    False: one is there or just coming.
 
-    It runs with our interpreter, in `/`, and imports nothing from where we stand.
+    Where it cannot be, nothing happens. It runs with our interpreter, in `/`, and imports nothing
+    from where we stand.
     """
     with suppress(OSError, *_NOT_OURS):
         folder, lock = place.parent, place.with_suffix(LOCK)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not private(folder):
+            return True
         # For ten seconds after a start no other is tried: a hundred commands at once must not start
         # a hundred.
-        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + 10.0):
-            return
+        if lock.exists() and time.time() < lock.stat().st_mtime + 10.0:
+            return False
         with claimed(lock) as free:
             os.utime(lock)
-        if free:
-            from ai_lessons.git import processes
+        if not free:
+            return False
+        from ai_lessons.git import processes
 
-            argv = [sys.executable, "-P", "-m", "ai_lessons.interfaces.daemon", str(place)]
-            processes.leave_running(argv, env=None, cwd=Path("/"), stdin=pickle.dumps(request))
+        argv = [sys.executable, "-P", "-m", "ai_lessons.interfaces.daemon", str(place)]
+        processes.leave_running(argv, env=None, cwd=Path("/"), stdin=pickle.dumps(request))
+    return True
+
+
+def have_done(root: Path, options: Options, name: str) -> None:
+    """Let the helper do a job, without waiting for it; where none runs, one is started with it."""
+    if options.warm is None:
+        return
+    with suppress(OSError):
+        place = options.warm / program()
+        request: tuple[object, ...] = (root, travelling(options), False, name, (), {})
+        end = time.monotonic() + PATIENCE
+        while True:
+            with suppress(DaemonUnavailable):
+                ask(place, request, LATER)
+                return
+            if start(place, request) or time.monotonic() > end:
+                return
+            time.sleep(BEAT)
 
 
 def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:

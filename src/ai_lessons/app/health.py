@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import anchors, authorship, editing, secrets, setup
+from ai_lessons.app import anchors, authorship, editing, meaning, secrets, setup
 from ai_lessons.app.answers import Judged, KeptRule, Stale, Written
 from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.resources import source_of
@@ -590,6 +590,7 @@ def status(library: Library) -> tuple[Check, ...]:
     return (
         Check("repository", state, f"{where}, entries: {entries:,}", remedy),
         Check("writes", *_pending(repo)),
+        Check("meaning", *meaning.standing(repo)),
         _counted(
             "proposals",
             waiting,
@@ -863,6 +864,13 @@ def _index(repo: RepositorySession) -> Finding:
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
     if note:
         return "warning", f"{note}; {detail}", "AI_LESSONS_INDEX_DIR names a folder on a local disk"
+    if left := repo.index.shared.left():
+        named = ", ".join(f"{pack[:10]} ({reason})" for pack, reason in left.items())
+        return (
+            "warning",
+            f"{detail}; packs of shared vectors that are left: {named}",
+            meaning.REMOVE_PACKS,
+        )
     if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
         return (
             "warning",

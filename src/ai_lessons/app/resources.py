@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ai_lessons.app import secrets
+from ai_lessons.app import meaning, secrets
 from ai_lessons.app.answers import Imported, ResourceDraft, Stale
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.trust import (
@@ -489,13 +489,13 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     """
     repo = library.primary
     if draft.urls:
-        return _add_pages(repo, draft)
+        return meaning.after_import(repo, _add_pages(repo, draft))
     files, planner = _files(repo, draft), Planner(repo, draft)
     each = (
         (str(file.path), partial(planner.plan, file))
         for file in repo.options.each("reading", files)
     )
-    return planner.bring(each, alone=len(files) == 1)
+    return meaning.after_import(repo, planner.bring(each, alone=len(files) == 1))
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
@@ -974,7 +974,7 @@ def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Importe
                         planned[made.entry.path] = made
     names = [f"{package.name} {package.version}" for package in taken]
     many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    return repo.bring(planned.values(), many, skipped)
+    return meaning.after_import(repo, repo.bring(planned.values(), many, skipped))
 
 
 def _obtain(

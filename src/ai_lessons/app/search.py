@@ -361,6 +361,9 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
         rules = begun()
     else:
         rules = NOTHING_FOUND
+    if done.missing:
+        # what is asked about is found by meaning next time
+        _want(repo, candidates)
     hits = set()
     for each in (every, candidates, rules):
         for hit in (*each.text, *each.vectors):
@@ -369,6 +372,23 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
     return Gathered(
         asked, done, candidates, every, rules, repo.catalog.many(hits), passages, remark
     )
+
+
+# Entries found by words whose vectors are computed next
+WANTED = 20
+
+
+def _want(repo: Reading, candidates: Candidates) -> None:
+    entries = list(dict.fromkeys(hit.entry_id for hit in candidates.text))[:WANTED]
+    for part in repo.every:
+        if part.indexing.missing:
+            part.indexing.want(entries)
+
+
+def prepare(library: Library) -> None:
+    """Bring what searches ask up to date before one asks. Vectors come as time allows."""
+    library.reading.current()
+    refresh(library.reading)
 
 
 def refresh(repo: Reading) -> IndexRefresh:
@@ -707,7 +727,11 @@ def _notes(
         done, quiet = gathered.done, weak or not hits
         notes = [nothing_near(repo, hits) if quiet else "", *notes, *done.notes, gathered.remark]
         if not quiet:
-            notes += [done.rebuilt, gathered.candidates.note or _missing(gathered)]
+            background = repo.options.warm is not None
+            notes += [
+                done.rebuilt,
+                gathered.candidates.note or _missing(gathered, background=background),
+            ]
     if not hits:
         notes.append(_what_there_is(repo, asked.query))
     elif not weak:
@@ -719,13 +743,18 @@ def _notes(
     return tuple(dict.fromkeys(filter(None, notes)))
 
 
-def _missing(gathered: Gathered) -> str:
-    if gathered.done.missing:
-        return (
-            f"{100 * gathered.coverage:.0f} % of the passages have a vector; {gathered.done.missing:,} are found by their "
-            "words alone: `ai-lessons admin reindex` completes them"
+def _missing(gathered: Gathered, *, background: bool) -> str:
+    """That vectors are missing, and who computes them; empty where none is."""
+    if not gathered.done.missing:
+        return ""
+    by_words = f"{gathered.done.missing:,} are found by their words alone"
+    how = "`ai-lessons admin reindex` completes them"
+    if background:
+        by_words, how = (
+            f"{by_words} until theirs is computed",
+            "`ai-lessons admin status` shows how far it is",
         )
-    return ""
+    return f"{100 * gathered.coverage:.0f} % of the passages have a vector; {by_words}: {how}"
 
 
 def _hits(

@@ -8,9 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
+from threading import Lock
 from time import sleep
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.app.index_places import GitPacks, cache_folder
 from ai_lessons.app.trust import Trust
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed
 from ai_lessons.git.files import can_hold_index
@@ -18,13 +20,15 @@ from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Filter, Status
 from ai_lessons.search import model_files
-from ai_lessons.search.index import Index, IndexDamaged, VectorCache
+from ai_lessons.search.index import Index, IndexDamaged
+from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh
 from ai_lessons.search.table import IN_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from ai_lessons.app.open_repository import OpenRepository, Options
     from ai_lessons.search.embedding import Embedder, Vector
@@ -72,10 +76,16 @@ def _state(name: str, folder: ModelFolder | None) -> ModelState:
     )
 
 
+# Words, of which a model reads 512
+LONGEST = 600
+
+
 class Embedders:
     """Embedders by name, each loaded once; `threads` of each (None: all cores).
 
     `before` every passage.
+
+    A model is loaded within `weighed`, and tried with a text of the greatest length.
     """
 
     def __init__(
@@ -84,18 +94,35 @@ class Embedders:
         *,
         threads: int | None = None,
         before: Callable[[], None] | None = None,
+        weighed: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
-        self._options, self._threads, self._before = options, threads, before
+        self._options, self._threads, self._before, self._weighed = (
+            options,
+            threads,
+            before,
+            weighed,
+        )
         self._loaded: dict[str, Embedder] = {}
+        self._lock = Lock()
 
     def embedder(self, name: str) -> Embedder:
         """The model called so.
 
         Raises ModelUnavailable: it is not on this machine and cannot be fetched.
         """
-        if name not in self._loaded:
-            self._loaded[name] = _Remembering(self._load(name), self._before)
-        return self._loaded[name]
+        with self._lock:
+            # a thread that answers and one that computes need the same one
+            if name not in self._loaded:
+                self._loaded[name] = _Remembering(self._tried(name), self._before)
+            return self._loaded[name]
+
+    def _tried(self, name: str) -> Embedder:
+        if self._weighed is None:
+            return self._load(name)
+        with self._weighed():
+            model = self._load(name)
+            next(iter(model.embed(["word " * LONGEST])))
+        return model
 
     def _load(self, name: str) -> Embedder:
         options, folder = self._options, None
@@ -175,16 +202,31 @@ class Indexing:
             model=model,
             dimensions=dimensions,
             embedder=embedders.embedder,
+            at_hand=self._at_hand,
+            order=repo.catalog.newest_first,
+            packs=GitPacks(repo.store.worktree, model),
         )
         self._here, self.elsewhere = Path(place or state / "index"), ""
         self._memory_notes: TemporaryDirectory[str] | None = None
-        self._cache = options.cache_dir / "index" / sha256(str(state).encode()).hexdigest()[:12]
+        self._cache = cache_folder(options, state)
         self.index = self._make(
             place or self._here,
             state / sha256(place.encode()).hexdigest()[:12] if self._shared else state,
         )
         if not place and self._cache.exists():
             self._moved()
+
+    def _at_hand(self, model: str) -> bool:
+        """Whether no download comes first.
+
+        Where no helper could do it in the background, a search does it.
+        """
+        options = self._repo.options
+        if options.warm is None or model != PINNED.name:
+            return True
+        return not model_files.asks_network(
+            options.cache_dir, options.model_dir, offline=options.offline
+        )
 
     def _moved(self) -> bool:
         """Use the cache folder where the own place cannot hold an index, or memory.
@@ -254,11 +296,12 @@ class Indexing:
             )
             return PINNED.name, PINNED.dimensions
 
-    # Embedding time that one search may spend on what is missing; the rest waits for the next one
+    # Embedding time that one search may spend on what is missing; the rest waits for the helper, or
+    # the next one
     def refresh(
         self,
         *,
-        seconds: float | None = 1.5,
+        seconds: float | None = 1.0,
         full: bool = False,
         again: Collection[str] = (),
         shared: bool = False,
@@ -358,6 +401,10 @@ class Indexing:
     def passages(self) -> int:
         """How many passages there are."""
         return self.index.query.passages()
+
+    def want(self, entries: Iterable[str]) -> None:
+        """Compute the vectors of these entries before others."""
+        self.index.want(entries)
 
     @property
     def generation(self) -> str:

@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ai_lessons import app
 from ai_lessons.app import write_checks
 from ai_lessons.app.workspace import RepositorySession
 from ai_lessons.approval.decisions import propose_starters
@@ -647,13 +648,23 @@ def init_repository(
             lines = ()
         repo.current()
         notes, entries = (*made.notes, *repo.notes()), repo.catalog.count(Filter(status=None))
-    if from_url and made.created:
-        cloned = from_url
-    else:
-        cloned = ""
+        if from_url and made.created:
+            cloned = from_url
+        else:
+            cloned = ""
+        if cloned and entries:
+            notes += _meaning_of_a_clone(repo, entries)
     return Initialised(
         str(made.root), made.created, made.adopted, lines, made.commit, notes, entries, cloned
     )
+
+
+def _meaning_of_a_clone(repo: RepositorySession, entries: int) -> tuple[str, ...]:
+    """Take the vectors that the origin has, and begin to compute what they lack."""
+    notes = (*app.vector_sharing.fetch(repo, "origin"), *app.vector_sharing.take_in(repo))
+    if repo.has_index and not repo.indexing.missing:
+        return notes
+    return (*notes, *app.meaning.begin(repo, entries, repo.catalog.sizes().bytes))
 
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:

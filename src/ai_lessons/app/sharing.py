@@ -6,7 +6,7 @@ import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.app import write_checks
+from ai_lessons.app import vector_sharing, write_checks
 from ai_lessons.app.arrivals import fast_forwarded
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import (
@@ -306,10 +306,18 @@ def sync(
         take=take,
         proposals=lambda: _own_proposals(repo),
         progress=repo.options.progress,
+        beside=lambda name: [vector_sharing.refspec(repo, name)],
     )
     repo.current()
     came = fast_forwarded(repo, before, done.place.tracking)
-    return done._replace(notes=(*came, *event_notes, *done.notes, *repo.notes()))
+    vectors = vector_sharing.take_in(repo)
+    if not done.conflicts:
+        if remote:
+            to = done.remote
+        else:
+            to = git_sync.destination(repo.store, done.place).remote
+        vectors += vector_sharing.share(repo, to, done.commit, ask=ask)
+    return done._replace(notes=(*came, *event_notes, *done.notes, *repo.notes(), *vectors))
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:

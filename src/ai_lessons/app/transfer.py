@@ -12,7 +12,7 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import counted_elsewhere, secrets
+from ai_lessons.app import counted_elsewhere, meaning, secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
@@ -910,7 +910,9 @@ def _write(
         planned.append(
             Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
         )
-    return repo.bring(planned, f"Import {len(fresh)} entries from {name}")
+    return meaning.after_import(
+        repo, repo.bring(planned, f"Import {len(fresh)} entries from {name}")
+    )
 
 
 # --- rules ---

@@ -454,6 +454,18 @@ def texts(
     return dict(raw)
 
 
+def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
+    """Those of these paths (from the root) whose files go through a filter, so that git keeps other bytes of them."""
+    folders: dict[str, bool] = {}
+    candidates = []
+    for path in paths:
+        if _mentioned(worktree, path, folders):
+            candidates.append(path)
+    if candidates:
+        return frozenset(plumbing.attributes_of(worktree, candidates, "filter"))
+    return frozenset()
+
+
 def read_texts(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     """`texts` of blobs as `read_blobs` reads them."""
     return texts(worktree, paths, read_blobs(worktree, paths))

@@ -642,8 +642,11 @@ class Network:
         *,
         ask: bool,
         progress: Callable[[str, int, int], object],
+        beside: Sequence[str] = (),
     ) -> None:
+        """`beside`: what is fetched beside the branches, as refspecs."""
         self._worktree, self._remote, self._ask, self.progress = worktree, remote, ask, progress
+        self._beside = beside
         self._shown = ("--progress",) if ask else ()
 
     def _show_progress(self, output: bytes) -> None:
@@ -656,6 +659,13 @@ class Network:
 
         Raises Unreachable.
         """
+        self._fetch(f"+refs/heads/*:refs/remotes/{self._remote}/*", *self._beside)
+
+    def fetch_beside(self) -> None:
+        """Update what lies beside the branches alone. Raises Unreachable."""
+        self._fetch(*self._beside)
+
+    def _fetch(self, *refs: str) -> None:
         # a pulled tree is untrusted: with fsckObjects git refuses objects that no honest client
         # writes. FETCH_HEAD marks a running `git pull` of the user, so our fetch does not write it
         flags = (
@@ -664,12 +674,11 @@ class Network:
             "--no-auto-maintenance",
             "--no-recurse-submodules",
         )
-        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
         # no reflog is started for new branches: for thousands it takes half the time
         settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
         self.progress(f"Fetching from {self._remote}", 0, 0)
         done = self._run(
-            *settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, refs
+            *settings, "fetch", *flags, *(self._shown or ("--quiet",)), self._remote, *refs
         )
         if done.code:
             raise self._unreachable("fetched from", done.err, f"fetch {self._remote}")
@@ -692,12 +701,24 @@ class Network:
         The result of each branch: `done`, `late` (another clone pushed first) or `refused`, and
         why.
         """
+        if wishes:
+            return self._push(wishes)
+        return {}
+
+    def replace(self, ref: str, commit: str, before: str | None) -> tuple[str, str]:
+        """Let a ref that is no branch be another commit, if it is still what it was `before`.
+
+        The result as of `push`.
+
+        Raises Unreachable.
+        """
+        return self._push({ref: commit}, f"--force-with-lease={ref}:{before or ''}")[ref]
+
+    def _push(self, wishes: Mapping[str, str], *options: str) -> dict[str, tuple[str, str]]:
         refs = []
         for target, source in wishes.items():
             refs.append(f"{source}:{target}")
-        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *self._shown)
-        if not refs:
-            return {}
+        flags = ("--quiet", "--porcelain", "--recurse-submodules=no", *options, *self._shown)
         done = self._run("push", *flags, self._remote, *refs)
         rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
         if done.code and not rows:

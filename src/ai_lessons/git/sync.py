@@ -12,7 +12,7 @@ import stat
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -461,7 +461,7 @@ _PUSHES: Final = expression(
 )
 
 
-def _destination(store: Store, place: RemoteBranch) -> RemoteBranch:
+def destination(store: Store, place: RemoteBranch) -> RemoteBranch:
     """Where git would push the checked-out branch (`pushRemote`, `remote.pushDefault`, `@{push}`)."""
     name = branch(store)
     if not any(_PUSHES.fullmatch(key) for key in plumbing.settings(store.worktree)):
@@ -780,23 +780,26 @@ def sync(
     take: str = "",
     proposals: Callable[[], Mapping[str, str]] = dict,
     progress: Callable[[str, int, int], object] = lambda *_: None,
+    beside: Callable[[str], Sequence[str]] = lambda _: (),
 ) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
     `ask`: a person is at the terminal. `take`: `theirs`, where the remote's branch was rewritten or
     renamed; nothing is merged or pushed then without it. `proposals` returns the open proposal
     branches here, with their commits. `progress` gets the step, the amount done, and the whole
-    amount (0: not known). Raises as `where` and `bring`; Unreachable; Refused: by the remote.
-    Conflict: others pushed first too often.
+    amount (0: not known). `beside` names for a remote what to fetch beside its branches. Raises as
+    `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others pushed first too
+    often.
     """
     place = where(store, remote)
     if remote:
         to = place
     else:
-        to = _destination(store, place)
+        to = destination(store, place)
+    network_of = partial(Network, store.worktree, ask=ask, progress=progress)
     networks = []
     for name in {place.remote: 0, to.remote: 0}:
-        networks.append(Network(store.worktree, name, ask=ask, progress=progress))
+        networks.append(network_of(name, beside=beside(name)))
     so_far, upstream = Synced(*place, notes=store.save().messages), Upstream(store)
     upstream.look(place, to)
     for tries in range(1, TRIES + 1):

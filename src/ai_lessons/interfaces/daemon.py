@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -32,11 +32,14 @@ from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.interfaces import agent_hook, library_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
 T = TypeVar("T")
-# Bytes; above it the least used repository is closed, and if none is left it ends
-MOST_MEMORY = 400 << 20
+MOST_HELD, MOST_FILLING = 400 << 20, 2 << 30
+"""Bytes beyond its libraries and models, of which two and a model alone take 400 MB.
+
+Above it the least used repository
+is closed, and if none is left it ends; while it computes vectors, only above the second."""
 
 
 class Helper:
@@ -54,7 +57,14 @@ class Helper:
         listener.listen(256)
         listener.settimeout(look)
         # after ten minutes without a question it ends
-        self.look, self.idle, self.most_memory = look, 600.0, MOST_MEMORY
+        self.look, self.idle, self.most_held, self.most_filling = (
+            look,
+            600.0,
+            MOST_HELD,
+            MOST_FILLING,
+        )
+        # Bytes that libraries and models take
+        self.base = 0
         self._place, self._listener, self._own = place, listener, place.stat().st_ino
         self._began = self._used = time.monotonic()
         self.requests = 0
@@ -62,7 +72,7 @@ class Helper:
         """By repository and options, the least used first."""
         self.jobs = ThreadPoolExecutor(1)
         self._models: dict[Hashable, Embedders] = {}
-        self._quiet, self._filler = threading.Event(), 0
+        self._quiet, self._filler, self._fills = threading.Event(), 0, False
         self._quiet.set()
         self._incomplete: SimpleQueue[tuple[Path, Options]] = SimpleQueue()
 
@@ -89,8 +99,9 @@ class Helper:
             )
         except OSError:
             other = True
-        if memory() > self.most_memory:
-            other = other or not self.kept
+        held = memory() - self.base
+        if held > self.most_held:
+            other = other or (not self.kept and (not self._fills or held > self.most_filling))
             self.jobs.submit(self.close_least_used)
         return other or time.monotonic() > self._used + self.idle
 
@@ -110,6 +121,10 @@ class Helper:
             daemon_client.send(line, daemon_client.WORKING)
             if kind == daemon_client.STATUS:
                 daemon_client.send(line, daemon_client.ANSWER, self._state())
+                return
+            if kind == daemon_client.LATER:
+                self.jobs.submit(self._do, data)
+                daemon_client.send(line, daemon_client.ANSWER)
                 return
             if kind == daemon_client.HOOK:
                 do = self._hear
@@ -218,9 +233,16 @@ class Helper:
         opened = Library(root, options)
         of = (options.cache_dir, options.model_dir, options.offline)
         opened.embedders = self._models.setdefault(
-            of, Embedders(options, threads=1, before=self._gate)
+            of, Embedders(options, threads=1, before=self._gate, weighed=self._weighed)
         )
         return opened
+
+    @contextmanager
+    def _weighed(self) -> Iterator[None]:
+        """What is loaded meanwhile is no part of what is held."""
+        before = memory()
+        yield
+        self.base += max(memory() - before, 0)
 
     def _gate(self) -> None:
         """Let the thread that computes missing vectors wait while a question is answered."""
@@ -236,9 +258,11 @@ class Helper:
             os.setpriority(os.PRIO_PROCESS, self._filler, 19)
         while True:
             root, options = self._incomplete.get()
+            self._fills = True
             with suppress(Exception), self._opened(root, options) as opened:
                 for repo in opened.reading.every:
                     repo.indexing.complete()
+            self._fills, self._used = False, time.monotonic()
 
 
 def _refuse(_question: str, _keys: list[str]) -> bool:
@@ -271,7 +295,9 @@ def main() -> NoReturn:
         ):
             if free and daemon_client.private(place.parent):
                 lock.write_text(str(os.getpid()), "ascii")
-                Helper(place, listener).run(first)
+                helper = Helper(place, listener)
+                helper.base = memory()
+                helper.run(first)
                 place.unlink(missing_ok=True)
     finally:
         # without waiting for a job that hangs

@@ -839,6 +839,13 @@ class Catalog(Database, CatalogReader):
         query = f"SELECT id, ? || ' ' || {texts} || ' ' || path FROM shown"  # noqa: S608 - our own words
         return dict(self.rows(f"{query} ORDER BY id", (VERSION,)))
 
+    def newest_first(self) -> list[str]:
+        """The ids of all entries in the order in which they were created, the newest first."""
+        results: list[str] = []
+        for (entry_id,) in self.rows("SELECT id FROM shown ORDER BY created DESC, id DESC"):
+            results.append(entry_id)
+        return results
+
     def unreadable(self) -> list[Problem]:
         """Why files give no entry, or only their text.
 

@@ -11,13 +11,13 @@ import os
 import sqlite3
 import time
 import zlib
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.errors import StorageFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 T = TypeVar("T")
@@ -260,6 +260,17 @@ def _exclusive(path: Path) -> Iterator[None]:
 WRITE = "write"
 # Held while vectors are computed, so that two processes do not compute the same ones
 EMBED = "embed"
+# Entries that were found by words while their vectors were missing
+WANTED, MOST_WANTED = "wanted.json", 256
+PROGRESS = "progress.json"
+
+
+class Progress(NamedTuple):
+    """Vectors that are `left` to compute, and how many were `computed` in how many `seconds`."""
+
+    left: int
+    computed: int
+    seconds: float
 
 
 class RefreshState:
@@ -288,6 +299,81 @@ class RefreshState:
                 )
             yield lock.is_locked
 
+    def want(self, entries: Iterable[str]) -> None:
+        """The passages of these entries are wanted before others.
+
+        Where it cannot be noted, the order is another.
+        """
+        with suppress(OSError):
+            before = self.asked_for()
+            newest = list(dict.fromkeys((*entries, *before)))[:MOST_WANTED]
+            if newest != before:
+                write_notes(self._folder / WANTED, {"entries": newest})
+
+    def asked_for(self) -> list[str]:
+        """The entries that searches found by words alone, the newest first."""
+        entries = read_notes(self._folder / WANTED).get("entries")
+        if isinstance(entries, list):
+            return [entry for entry in entries if isinstance(entry, str)]
+        return []
+
+    def note_progress(self, left: int, computed: int, seconds: float) -> None:
+        """How many vectors are left to compute, and in how many seconds how many were computed.
+
+        Nothing left: over.
+        """
+        with suppress(OSError):
+            if left:
+                notes = {
+                    "process": os.getpid(),
+                    "left": left,
+                    "computed": computed,
+                    "seconds": seconds,
+                }
+                write_notes(self._folder / PROGRESS, notes)
+            else:
+                (self._folder / PROGRESS).unlink(missing_ok=True)
+
+    def progress(self) -> Progress | None:
+        """How far the process is that computes vectors now; None where none does."""
+        notes = read_notes(self._folder / PROGRESS)
+        process, left, computed, seconds = (
+            notes.get(name) for name in ("process", "left", "computed", "seconds")
+        )
+        if not (isinstance(process, int) and isinstance(left, int) and isinstance(computed, int)):
+            return None
+        try:
+            os.kill(process, 0)
+        except OSError:
+            # it was ended
+            return None
+        return Progress(left, computed, float(seconds) if isinstance(seconds, int | float) else 0.0)
+
+    def mark(self) -> str:
+        """Names the state of the table; empty where it is not known.
+
+        Another vector or passage is another mark.
+        """
+        state = read_notes(self._path)
+        if "table" in state and "version" in state:
+            return f"{state['table']} {state['version']}"
+        return ""
+
+    def last(self) -> tuple[int, int, str] | None:
+        """Passages and missing vectors as they were last written, and the generation they are of.
+
+        None: not known.
+        """
+        state = read_notes(self._path)
+        passages, missing, generation = (
+            state.get(name) for name in ("passages", "missing", "generation")
+        )
+        if not (
+            isinstance(passages, int) and isinstance(missing, int) and isinstance(generation, str)
+        ):
+            return None
+        return passages, missing, generation
+
     def missing_at(self, generation: str, table: int, version: int) -> int | None:
         """How many vectors are missing, if this version of the table is known to hold this generation."""
         state = read_notes(self._path)
@@ -302,11 +388,12 @@ class RefreshState:
             return missing
         return None
 
-    def remember(self, generation: str, table: int, version: int, missing: int) -> None:
+    def remember(
+        self, generation: str, table: int, version: int, missing: int, passages: int
+    ) -> None:
         """This version of the table holds exactly this generation."""
-        self._write(
-            {"generation": generation, "table": table, "version": version, "missing": missing}
-        )
+        at = {"generation": generation, "table": table, "version": version}
+        self._write({**at, "missing": missing, "passages": passages})
 
     def advance(self, table: int, before: int, after: int, missing: int) -> None:
         """The table has a new version with the same entries (vectors were filled in).

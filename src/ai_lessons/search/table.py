@@ -217,16 +217,28 @@ class Passages:
             done += batch.num_rows
             yield done
 
-    def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
-        """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
+    def lacking(self) -> list[tuple[str, str, str]]:
+        """(row id, text key, entry id) of all rows that have no vector yet."""
+        columns = self.select("vector IS NULL", "id", "text_key", "entry_id").columns
+        return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+    def embedded_texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """What is embedded of these rows, by row id."""
+        if not ids:
+            return {}
         columns = self.select(
-            "vector IS NULL", "id", "text_key", "title", "heading", "text", limit=limit
+            one_of("id", ids), "id", "title", "heading", "text", limit=len(ids)
         ).columns
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        results: list[tuple[str, str, str]] = []
-        for row, key, *texts in rows:
-            results.append((row, key, embedded_text(*texts)))
-        return results
+        by_key: dict[str, str] = {}
+        for row, *texts in rows:
+            by_key[row] = embedded_text(*texts)
+        return by_key
+
+    def keys_with_vector(self) -> list[tuple[str, str]]:
+        """(entry id, text key) of all rows that have a vector."""
+        columns = self.select("vector IS NOT NULL", "entry_id", "text_key").columns
+        return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil a condition."""

@@ -1,0 +1,113 @@
+"""How far search by meaning is, and that it is worked on.
+
+Nothing here waits, computes, or opens the index.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ai_lessons.app import daemon_client
+from ai_lessons.app.index_places import left_packs, notes_folder
+from ai_lessons.model.entries import Filter
+from ai_lessons.search import model_files
+from ai_lessons.search.database import RefreshState
+
+if TYPE_CHECKING:
+    from ai_lessons.app.answers import Imported
+    from ai_lessons.app.workspace import RepositorySession
+    from ai_lessons.search.database import Progress
+
+# New entries from which on it is said when they are found by meaning, and worked on at once
+MANY = 20
+# Of a passage, and passages that one core computes: roughly
+CHARACTERS, PER_SECOND = 900, 20
+# Characters of the bar
+BAR = 20
+
+COMPUTE = "ai-lessons admin reindex"
+REMOVE_PACKS = "git ls-remote REMOTE 'refs/ai-lessons/*', git push REMOTE :REF: the next sync shares what is good here"
+MODEL = "ai-lessons admin model pull"
+STATUS = "ai-lessons admin status"
+
+
+def standing(repo: RepositorySession) -> tuple[str, str, str]:
+    """How many passages have a vector, as state (ok, warning), words with a bar while it is worked on, and a remedy."""
+    folder = notes_folder(repo)
+    left = left_packs(repo)
+    if left:
+        return "warning", "; ".join(left), REMOVE_PACKS
+    notes = RefreshState(folder)
+    last = notes.last()
+    if last is None:
+        entries = repo.catalog.count(Filter(status=None))
+        return (
+            "ok",
+            "the first search reads every entry" if entries else "nothing is stored here yet",
+            "",
+        )
+    passages, missing, generation = last
+    progress = None
+    if missing:
+        progress = notes.progress()
+    if progress:
+        return "ok", _bar(passages, progress), ""
+    detail = f"{passages - missing:,} of {passages:,} passages have a vector"
+    if generation != f"{repo.catalog.generation} {repo.reading_config.chunking}":
+        detail += ", as of the last search"
+    if not missing:
+        return "ok", detail, ""
+    if model_files.find(repo.options.cache_dir, repo.options.model_dir) is None:
+        return "warning", f"{detail}: without a model on this machine words alone are asked", MODEL
+    return "warning", f"{detail}, and nothing computes the others now", COMPUTE
+
+
+def _bar(passages: int, progress: Progress) -> str:
+    done = max(passages - progress.left, 0)
+    filled = BAR * done // max(passages, 1)
+    if progress.seconds > 0:
+        pace = progress.computed / progress.seconds
+    else:
+        pace = 0.0
+    if pace:
+        time_left = f", about {_minutes(progress.left / pace)} left"
+    else:
+        time_left = ""
+    return f"[{'#' * filled}{'.' * (BAR - filled)}] {done:,} of {passages:,} passages have a vector{time_left}"
+
+
+def _minutes(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    if minutes == 1:
+        return "a minute"
+    return f"{minutes:,} minutes"
+
+
+def after_import(repo: RepositorySession, done: Imported) -> Imported:
+    """Begin to compute the vectors of what an import brought, if that is much, and say so in its notes."""
+    characters = 0
+    for written in done.written:
+        with suppress(OSError):
+            characters += (repo.store.root / written.path).stat().st_size
+    return done._replace(notes=(*done.notes, *begin(repo, len(done.written), characters)))
+
+
+def begin(repo: RepositorySession, entries: int, characters: int) -> tuple[str, ...]:
+    """Begin to compute vectors of so many new entries, in the background.
+
+    What a reader should know of it.
+    """
+    if entries < MANY:
+        return ()
+    passages = entries + characters // CHARACTERS
+    what = f"{entries:,} entries (about {passages:,} passages) are found by their words at once"
+    if repo.options.warm is None:
+        return (f"{what}, and by meaning when their vectors are computed: {COMPUTE}",)
+    daemon_client.have_done(repo.store.root, repo.options, "prepare")
+    return (
+        (
+            f"{what}, and by meaning in about {_minutes(passages / PER_SECOND)}: {STATUS} "
+            "shows how far it is"
+        ),
+    )
