@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -211,3 +212,23 @@ def test_a_rule_that_is_kept_where_it_is_told_is_not_asked_about() -> None:
     )
     rule = EntrySummary(LESSON, "Use tabs", "rule", "", "", (), (), "")  # type: ignore[arg-type]
     assert line_of(rule, told) == "in scope in 20 sessions, never broken (told in 16)"
+
+
+def test_a_rule_that_people_say_again_is_offered_the_check_that_its_words_name(
+    world: World,
+) -> None:
+    rule = a_rule(world, "Run `mise run test`, not `go test`", None)
+    a_rule(world, "Ask Ada", None)
+    happened(world, rule, "a", NEEDED)
+    assert reviewed(world) == []
+    happened(world, rule, "b", NEEDED)
+    ((entry, reason, detail),) = reviewed(world)
+    why, _, command = detail.partition(": ")
+    assert (entry, reason, why) == (
+        rule,
+        "check_fits",
+        "2 sessions were about it, and nothing checks it",
+    )
+    words = shlex.split(command)
+    assert words[:3] == ["ai-lessons", "contribute", "update"]
+    assert (words[4], json.loads(words[5])["command"]) == ("--check", "go test")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from hashlib import sha256
+from shlex import quote as for_shell
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +45,7 @@ from ai_lessons.learning.statistics import (
     ParameterState,
 )
 from ai_lessons.model import checks, expression, frontmatter, layout, markdown
+from ai_lessons.model.check_drafts import fitting
 from ai_lessons.model.check_forms import checks_of, text_checks
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
@@ -136,7 +139,7 @@ class Stats(NamedTuple):
 class Outdated(NamedTuple):
     """An entry to look at again.
 
-    `reason`: not_followed, never_broken, quoted, about, review_by, asked, applies_to, repeats,
+    `reason`: not_followed, never_broken, check_fits, quoted, about, review_by, asked, applies_to, repeats,
     source, failing, or never_helpful.
     """
 
@@ -436,6 +439,7 @@ def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
 # How long what was looked at is not asked about again
 REST = timedelta(days=180)
 # A script whose last runs, so many, all failed is asked about
+SAID_AGAIN = 2  # Sessions that were about a rule, from which a check that fits is offered
 FAILURES = 3
 
 
@@ -489,6 +493,23 @@ class _Review:
             ):
                 yield from findings
 
+    def _check_that_fits(self, rule: EntrySummary, needed: int) -> Iterator[Outdated]:
+        """The check that the words of a rule name, where people have to say it time and again."""
+        kept = self._kept.get(rule.id)
+        if needed < SAID_AGAIN and not (kept and kept.sessions.not_followed):
+            return
+        text = self._repo.catalog.openings([rule.id]).get(rule.id, "")
+        if check := fitting(rule.title, text, rule.applies_to or ()):
+            command = (
+                f"ai-lessons contribute update {rule.handle} --check {for_shell(json.dumps(check))}"
+            )
+            why = (
+                f"{needed} sessions were about it, and nothing checks it"
+                if needed
+                else "nothing checks it"
+            )
+            yield Outdated(rule, "check_fits", f"{why}: {command}")
+
     def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
         by, seen = day_of(summary.review_by), day_of(summary.reviewed)
         rests = seen is not None and self._today < seen + REST
@@ -509,6 +530,8 @@ class _Review:
             elif kept.sessions.kept_untold:
                 yield Outdated(summary, "never_broken", kept.line)
         tally = self._tallies.get(summary.id)
+        if summary.kind is Kind.RULE and not summary.check:
+            yield from self._check_that_fits(summary, tally.needed if tally else 0)
         if quote := self._quotes.get(summary.id):
             yield Outdated(
                 summary,
