@@ -325,3 +325,28 @@ class TestWhatTheHooksDo:
         git(repo, "switch", "-qc", "topic")
         assert self.edit_and_commit(repo).returncode == 0
         assert calls.read_text() == ""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(
+    "text", ["", "# Ours\r\n\r\nAlways a.", "# Ours\n\nAlways ä.\n", "Always", "a\r\nb\n"]
+)
+def test_our_part_of_a_file_is_written_as_the_file_is_and_leaves_no_trace(
+    encoding: str, text: str
+) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    before = (mark + text).encode(encoding)
+    added = hooks.plan(before, "install", "One\nTwo").data
+    assert added is not None
+    whole = added.decode(encoding).removeprefix("\ufeff")
+    assert whole.startswith(text)
+    only_crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
+    assert ("One\r\nTwo" in whole, whole.count("\ufeff")) == (only_crlf, 0)
+    assert hooks.plan(added, "install", "One\nTwo").data == added
+    changed = hooks.plan(added, "install", "Three").data
+    assert changed is not None
+    assert "Three" in changed.decode(encoding)
+    assert (hooks.plan(changed, "uninstall", "").data or b"") in {
+        before,
+        before.removeprefix(mark.encode(encoding)),
+    }

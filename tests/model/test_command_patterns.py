@@ -254,3 +254,15 @@ def test_a_warning_of_what_destroys_may_be_told_and_no_address_to_fetch_from() -
         "A title", "WHEN running `git push` -> DO retry -> BECAUSE `curl x | sh` was not run"
     )
     assert destroys("A rule", "", "run `curl x | sh`")
+
+
+def test_what_a_lesson_warns_of_is_seen_through_shells_and_runners() -> None:
+    forms = command_patterns.named_forms("running `git push --force`")
+    for line in (
+        "bash -lc 'git push --force'", '"git" push --force', "timeout -k 1 5 git push --force", "git push --force",
+        "sudo sh -c 'env A=1 git push --force'", "find . -exec git push --force ';'", "eval git push --force",
+    ):  # fmt: skip
+        assert command_patterns.fits(forms, command_patterns.runs(line, "/home/ann/shop")), line
+    assert not command_patterns.fits(
+        forms, command_patterns.runs("echo 'git push --force'", "/home/ann/shop")
+    )

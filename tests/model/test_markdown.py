@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model import markdown
+from ai_lessons.model import markdown, texts
 from ai_lessons.model.markdown import REMOVE, edit, parse, render
 from ai_lessons.model.texts import as_utf8, codec_of, decode, is_utf8, split
 
@@ -608,3 +608,11 @@ def test_nothing_is_written_above_toml_or_json(text: str) -> None:
     assert edit(text, {}) == text
     with pytest.raises(InvalidEntry, match="TOML or JSON"):
         edit(text, {"id": "x"})
+
+
+@pytest.mark.parametrize("form", ["utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_text_keeps_its_form_of_unicode(form: str, mark: str) -> None:
+    old = f"{mark}---\r\ntitle: A\r\n---\r\nText.".encode(form)
+    assert texts.in_form_of(old, texts.as_utf8(old)) == old
+    assert texts.in_form_of(b"---\n", b"a") == b"a"

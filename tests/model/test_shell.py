@@ -16,11 +16,18 @@ RUNS = (
     "if ! go test; then exit 1; fi", "(go test) && echo", "for f in a b; do go test $f; done", "go \\\n test",
     "find . -name '*.go' -exec go test {} ';'", "nohup nice -n 5 go test &", "eval 'go test'", "go test >out.txt 2>&1",
     "diff <(go test) b", "bash <<'X'\ngo test\nX", "go -C src test", "x && { go test; }", "env -S 'go test'",
+    "time -p go test", "bash -c -- 'go test'", "bash -c $'go test'", "bash --login -c 'go test'", "bash <<< 'go test'",
+    "echo go test | bash", "printf 'go test' | sh -s", "flock /tmp/l go test", "strace -f -o x go test",
+    "watch 'go test'",
+    "uv run --with x go test", "poetry run go test", "npx -p a go test", "npm exec -- go test", "mise exec -- go test",
+    "direnv exec . go test", "pwsh -Command 'go test'", "busybox sh -c 'go test'", "trap 'go test' EXIT",
+    "tmux new -d 'go test'", "sudo -- go test", "chroot / go test", "nix-shell --run 'go test'",
 )  # fmt: skip
 NAMES_ONLY = (
     "grep -rn 'go test' src", "git log --grep='go test'", "echo go test", "cat <<'X'\ngo test ./...\nX",
     "git commit -m 'run go test'", "command -v go test", "# go test", "go build ./... # go test", "go vet test",
     "go test --help", 'python3 -c "print(\'go test\')"', "cat <<X >a.sh\ngo test\nX", "cd test", "gotest", "",
+    "echo go test | cat", "cat <<< 'go test'", "npm run go test", "uv add go test", "bash a.sh <<< 'go test'",
 )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ Follows and writes nothing.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
 from collections import defaultdict
@@ -16,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.connectors import exporters, instruction_files
+from ai_lessons.connectors import exporters, found_files, instruction_files
 from ai_lessons.connectors.exporters import (
     JOINED,
     OTHER,
@@ -36,7 +35,7 @@ from ai_lessons.connectors.instruction_files import (
     matter_of,
     sections,
 )
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.git import databases
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
@@ -53,18 +52,24 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
+from ai_lessons.model.lenient import mended
 from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
 from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, one_line, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    Reading = Callable[[Sequence["FoundFile"]], Iterable["FoundFile"]]
+    from ai_lessons.connectors.found_files import FoundFile
+
+    Reading = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
 
 SKILL, MEMORY = "SKILL.md", "MEMORY.md"
 _TEXT_OF_MEMORY = ("memory", "text", "content", "data")
+_READ_OF_MEM0 = frozenset(
+    (*_TEXT_OF_MEMORY, "id", "user_id", "categories", "created_at", "hash", "score")
+)
 _WIKI_LINK = expression(r"\[\[([^\[\]|#\n]+)(?:[|#][^\[\]\n]*)?\]\]")
 _INDEX = expression(r"^[ \t]*[-*][ \t]+\[[^\]]*\]\([^)\s]+\.md\)", re.M)
 
@@ -206,6 +211,7 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
     """
     items, first = list[Item](), dict[tuple[str, str], str]()
     damaged, like = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    other_keys: dict[str, None] = {}
     for number, record in enumerate(_records(text, name), 1):
         where = f"{name}: memory {number}"
         texts = (record.get(key) for key in _TEXT_OF_MEMORY) if isinstance(record, dict) else ()
@@ -214,6 +220,9 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
             damaged.append((where, "it says nothing"))
             continue
         with noting(where, damaged):
+            other_keys |= dict.fromkeys(
+                key for key, value in record.items() if key not in _READ_OF_MEM0 and value
+            )
             user = f"{lessons.USER}:{record['user_id']}" if record.get("user_id") else None
             user = user if user and lessons.is_scope(user) else None
             place = lessons.place_of(user or project)
@@ -226,7 +235,8 @@ def memories(text: str, name: str, project: str | None, now: datetime) -> Bundle
                 where, content.strip().split("\n")[0], content, place.project, moment(record.get("created_at")) or now,
                 of=user or "", scope=place.stated, tags=[str(tag) for tag in tags] if isinstance(tags, list) else [],
             ))  # fmt: skip
-    return Bundle(items, damaged, left=like)
+    notes = [f"{name}: keys that are not taken over: {', '.join(other_keys)}"] if other_keys else []
+    return Bundle(items, damaged, left=like, notes=notes)
 
 
 def _records(text: str, name: str) -> list[Any]:
@@ -254,13 +264,13 @@ def _records(text: str, name: str) -> list[Any]:
 
 def skill(
     name: str, files: Mapping[str, tuple[bytes, bool]], project: str | None, now: datetime
-) -> tuple[list[Item], list[str]]:
-    """A skill as a doc with its scripts and further docs, and the files that are neither.
+) -> tuple[list[Item], list[str], list[tuple[str, str]]]:
+    """A skill as a doc with its scripts and further docs, the files that are neither, and those that cannot be read.
 
-    `files`: content and whether it is executable, by the path below the skill's folder `name`; one
-    is `SKILL.md`. Raises InvalidEntry: that one is not text.
+    `files`: content and whether it is executable, by the path below the skill's folder `name`; one is `SKILL.md`.
     """
-    items, other_files, links = [], [], []
+    items, other_files, links = list[Item](), list[str](), list[dict[str, str]]()
+    damaged = list[tuple[str, str]]()
     where = project or GLOBAL_PROJECT
     for file, (data, runs) in files.items():
         if file == SKILL:
@@ -269,9 +279,10 @@ def skill(
             # no entry is hidden
             other_files.append(f"{name}/{file}")
         elif layout.is_markdown(file):
-            doc = note(f"{name}/{file}", data, where, now)
-            items.append(doc)
-            links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})
+            with noting(f"{name}/{file}", damaged):
+                doc = note(f"{name}/{file}", data, where, now)
+                items.append(doc)
+                links.append({Relation.HAS_DOC.value: read_entry(doc.path, doc.data).id})
         elif b"\0" not in data and (runs or data.startswith(b"#!") or file.startswith("scripts/")):
             entry_id = made_id("skill", f"{name}/{file}", data.decode("utf-8", "replace"))
             fields = frontmatter.script_fields(
@@ -285,7 +296,16 @@ def skill(
             links.append({Relation.HAS_SCRIPT.value: entry_id})
         else:
             other_files.append(f"{name}/{file}")
-    text = decode(files[SKILL][0].replace(b"\r\n", b"\n"), f"{name}/{SKILL}")
+    with noting(f"{name}/{SKILL}", damaged):
+        items.insert(0, _first_of_skill(name, files[SKILL][0], where, now, links))
+    return items, other_files, damaged
+
+
+def _first_of_skill(
+    name: str, data: bytes, where: str, now: datetime, links: list[dict[str, str]]
+) -> Item:
+    """The doc that a skill's own file makes. Raises InvalidEntry: it is not text."""
+    text = decode(data.replace(b"\r\n", b"\n"), f"{name}/{SKILL}")
     matter, body = split(text)
     about = next(iter(matter_of(matter or "").get("description", [])), "")
     first = note(f"{name}/{SKILL}", text.encode(), where, now)
@@ -299,7 +319,7 @@ def skill(
     else:
         description = f"{about}\n\n{body.lstrip()}"
     whole = markdown.edit(first.data.decode(), changes, frontmatter.body_of(description)).encode()
-    return [first._replace(data=whole), *items], other_files
+    return first._replace(data=whole)
 
 
 def solution(name: str, data: bytes, project: str | None, now: datetime) -> Item | None:
@@ -378,12 +398,8 @@ _NAMED = {
     OKF: "concept",
 }
 _EXPORTED = "an export wrote it"
-FoundFile = tuple[str, Path, bool]
-"""A file by the name to show; whether the caller named it."""
-
 # Bytes of an export that we read
 LIMIT = 512 * 1024 * 1024
-_NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
 
 
 def read_files(
@@ -402,13 +418,14 @@ def read_files(
 
     Raises InvalidEntry: there is nothing of that form in them.
     """
-    files = []
+    files = [(place.name, place, True) for place in places if not place.is_dir()]
+    left_out = list[tuple[str, str, str]]()
     for place in places:
-        if not place.is_dir():
-            files.append((place.name, place, True))
-    files += [
-        (name, path, False) for place in places if place.is_dir() for name, path in _below(place)
-    ]
+        if place.is_dir():
+            files += [(name, path, False) for name, path in found_files.below(place, left_out)]
+    files = found_files.each_once(
+        files, lambda path: form not in HOSTS or _is_of_form(path, form), left_out
+    )
     if form == MEM0:
         return _memories(places, project, now)
     if form in _NOTES:
@@ -417,6 +434,7 @@ def read_files(
         bundle = _skills(files, places, project, now, reading)
     else:
         bundle = _instructions(files, form, project, now, reading, split_up=split_up, here=here)
+    bundle = bundle._replace(left=[*bundle.left, *left_out])
     if not (bundle.items or bundle.damaged or any(fate != OTHER for _, fate, _ in bundle.left)):
         fault = Problem(
             ", ".join(map(str, places)), f"no {_NAMED.get(form, 'instructions for agents')} in it"
@@ -424,18 +442,6 @@ def read_files(
         hint = f"looked at {len(bundle.left):,} files; name files or a quoted glob to take them as they are"
         raise InvalidEntry([fault], hint=hint)
     return bundle
-
-
-def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file below a folder, hidden ones too, by its path there.
-
-    Links and what is installed are left out.
-    """
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _NEVER_ENTERED)
-        for path in (Path(place, name) for name in sorted(names)):
-            if path.is_file() and not path.is_symlink():
-                yield path.relative_to(folder).as_posix(), path
 
 
 def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bundle:
@@ -449,6 +455,7 @@ def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bun
         [item for part in parts for item in part.items],
         [bad for part in parts for bad in part.damaged],
         left=[like for part in parts for like in part.left],
+        notes=[note_text for part in parts for note_text in part.notes],
     )
 
 
@@ -456,6 +463,7 @@ def _notes(
     files: Sequence[FoundFile], form: str, project: str | None, now: datetime, reading: Reading
 ) -> Bundle:
     items: list[Item] = []
+    notes = list[str]()
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     for name, path, named in reading(files):
         if any(part.startswith(".") for part in name.split("/")) and not named:
@@ -464,18 +472,57 @@ def _notes(
             left.append((name, OTHER, "not Markdown"))
             continue
         with noting(name, damaged):
-            data = git_files.read(path)[0]
+            data = _understood(name, git_files.read(path)[0], notes)
             ours = exporters.is_exported_rule(data)
             item = None
             if not ours:
                 item = _NOTES[form](name, data, project, now)
+            if form == COMPOUND and item is not None:
+                notes += _keys_left_out(name, data, exporters.SOLUTION_KEYS + _READ_OF_SOLUTION)
             if item is not None:
                 items.append(item)
             else:
                 left.append(
                     (name, SKIPPED, _EXPORTED) if ours else (name, OTHER, f"no {_NAMED[form]}")
                 )
-    return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left)
+    return Bundle(linked(items) if form == BASIC_MEMORY else items, damaged, left=left, notes=notes)
+
+
+_READ_OF_SOLUTION = ("title", "date", "tags", "category")
+_READ_OF_MEMORY = ("name", "description", "type")
+# what Cursor and Copilot write there is no YAML, and is meant so
+_GLOBS = ("`globs`", "`paths`", "`applyTo`")
+
+
+def _understood(name: str, data: bytes, notes: list[str]) -> bytes:
+    """The bytes of a file with frontmatter that can be read; a note for what was mended in it."""
+    try:
+        text = decode(data, name)
+    except InvalidEntry:
+        # whoever reads it says so
+        return data
+    result = mended(text)
+    repairs = []
+    for repair in result.repairs:
+        if not any(key in repair for key in _GLOBS):
+            repairs.append(repair)
+    if repairs:
+        notes.append(f"{name}: its frontmatter was mended: {'; '.join(repairs)}")
+    if result.repairs:
+        return result.text.encode()
+    return data
+
+
+def _keys_left_out(name: str, data: bytes, keys: Sequence[str]) -> list[str]:
+    """A note on the keys of a file that are not taken over, if there are any."""
+    matter, _ = split(decode(data.replace(b"\r\n", b"\n"), name))
+    other_keys = []
+    for key in matter_of(matter or ""):
+        if key not in keys:
+            other_keys.append(key)
+    if other_keys:
+        return [f"{name}: keys that are not taken over: {', '.join(other_keys)}"]
+    return []
 
 
 def _instructions(
@@ -492,7 +539,7 @@ def _instructions(
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     chosen, unread = _of_form(files, form)
     stating = [file for file, is_memory in chosen if not is_memory]
-    reader = InstructionReader(stating, project, here, split_up=split_up)
+    reader, notes = InstructionReader(stating, project, here, split_up=split_up), list[str]()
     by_path = {file.path: file for file, _ in chosen}
     for _, path, is_memory in reading(
         [(file.name, file.path, is_memory) for file, is_memory in chosen]
@@ -501,13 +548,17 @@ def _instructions(
         with noting(file.name, damaged):
             data = git_files.read(path)[0]
             if is_memory:
+                data = _understood(file.name, data, notes)
                 if exporters.is_exported_rule(data):
                     lessons = []
                 else:
                     lessons = memory(file.name, data, project, now)
                 items += lessons
+                if lessons:
+                    notes += _keys_left_out(file.name, data, _READ_OF_MEMORY)
                 says = bool(lessons)
             else:
+                _understood(file.name, data, notes)
                 says = reader.read(file, data)
             if not says:
                 left.append((file.name, SKIPPED, "it says nothing of its own"))
@@ -518,7 +569,13 @@ def _instructions(
     kept, like = instruction_files.joined(reader.rules)
     left += [(where, JOINED, other) for where, other in like]
     items += [instruction_files.rule(stated, project, now) for stated in kept]
-    return Bundle(items, damaged, left=left, notes=reader.notes, stating=reader.stating)
+    return Bundle(items, damaged, left=left, notes=[*notes, *reader.notes], stating=reader.stating)
+
+
+def _is_of_form(path: Path, form: str) -> bool:
+    """Whether a file holds instructions of a form, by its path."""
+    host_file = instruction_files.host_of(path.absolute().as_posix())
+    return host_file is not None and form in {host_file[0], AGENTS}
 
 
 def _of_form(
@@ -558,12 +615,17 @@ def _skills(
     items: list[Item] = []
     damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
     homes = {path.parent: path.parent.name for _, path, _ in files if path.name == SKILL}
+    notes = list[str]()
     for place in places:
         if place.parent in homes and not place.is_dir():
             # the file was named: all of the skill
             files = [
                 *files,
-                *((name, path, False) for name, path in _below(place.parent) if path != place),
+                *(
+                    (name, path, False)
+                    for name, path in found_files.below(place.parent, left)
+                    if path != place
+                ),
             ]
     contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
     for name, path, _ in reading(files):
@@ -572,25 +634,26 @@ def _skills(
             left.append((name, OTHER, f"in no folder with a {SKILL}"))
             continue
         with noting(name, damaged):
-            contents[home][path.relative_to(home).as_posix()] = git_files.read(path)
+            data, runs = git_files.read(path)
+            below = path.relative_to(home).as_posix()
+            if layout.is_markdown(name):
+                data = _understood(f"{homes[home]}/{below}", data, notes)
+            contents[home][below] = data, runs
     for home, of_skill in contents.items():
+        if SKILL not in of_skill:
+            # it cannot be read, which is said
+            continue
         if exporters.is_exported_rule(of_skill[SKILL][0]):
             left.append((f"{homes[home]}/{SKILL}", SKIPPED, _EXPORTED))
             continue
-        try:
-            made, ignored = skill(homes[home], of_skill, project, now)
-            items += made
-            left += [
-                (
-                    path,
-                    OTHER,
-                    "hidden" if f"/{path}".count("/.") else "neither Markdown nor a script",
-                )
-                for path in ignored
-            ]
-        except AiLessonsError as error:
-            damaged += [(f"{homes[home]}/{path}", error.message) for path in of_skill]
-    return Bundle(items, damaged, left=left)
+        made, ignored, unread = skill(homes[home], of_skill, project, now)
+        items += made
+        damaged += unread
+        left += [
+            (path, OTHER, "hidden" if f"/{path}".count("/.") else "neither Markdown nor a script")
+            for path in ignored
+        ]
+    return Bundle(items, damaged, left=left, notes=notes)
 
 
 GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from pathlib import Path
@@ -65,25 +66,34 @@ def plan(
 
     Touches nothing.
 
-    A `status` changes nothing. A new part goes to the end, or behind so many bytes (`at`).
+    A `status` changes nothing. A new part goes to the end, or behind so many bytes (`at`). It is
+    written as the file
+    is: in its form of Unicode, and with its ends of lines.
     """
+    if content is not None and (wide := _wide_form(content)):
+        return _wide_plan(content, wide, job, text, ours)
+    if content and content.count(b"\n") == content.count(b"\r\n") > 0:
+        newline = b"\r\n"
+    else:
+        newline = b"\n"
     part, match = (
         f"{ours.begin}\n{text.strip()}\n{ours.end}\n".encode(),
         ours.part.search(content or b""),
     )
+    part = part.replace(b"\n", newline)
     if content is None or match is None:
         if job != "install":
             return PartPlan("not there", content)
         before, after = ((content or b"")[:at], (content or b"")[at:] if at is not None else b"")
         return PartPlan(
             "written" if content is None else "added",
-            (before + b"\n" if before else b"") + part + after,
+            (before + newline if before else b"") + part + after,
         )
     if job == "uninstall":
         kept = ours.part.sub(b"", content)
         return PartPlan("taken out" if kept else "removed", kept or None)
     if match[0].startswith((b"\r", b"\n")):
-        feed = b"\n"
+        feed = newline
     else:
         feed = b""
     new = content[: match.start()] + feed + part + ours.part.sub(b"", content[match.end() :])
@@ -93,6 +103,28 @@ def plan(
             content,
         )
     return PartPlan("already there" if new == content else "brought up to date", new)
+
+
+_WIDE = ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+         (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))  # fmt: skip
+
+
+def _wide_form(content: bytes) -> tuple[bytes, str] | None:
+    """The mark at the beginning of a text in UTF-16 or UTF-32, and its encoding."""
+    return next(((mark, encoding) for mark, encoding in _WIDE if content.startswith(mark)), None)
+
+
+def _wide_plan(
+    content: bytes, wide: tuple[bytes, str], job: str, text: str, ours: Marks
+) -> PartPlan:
+    """As `plan`, for a text in another form of Unicode than UTF-8."""
+    mark, encoding = wide
+    try:
+        plain = content.removeprefix(mark).decode(encoding).encode()
+    except UnicodeError:
+        return PartPlan("left alone, it is no text", content)
+    says, data = plan(plain, job, text, ours)
+    return PartPlan(says, None if data is None else mark + data.decode().encode(encoding))
 
 
 def holds_ours(content: bytes) -> bool:

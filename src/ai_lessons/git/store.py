@@ -32,7 +32,7 @@ from ai_lessons.git.worktree import (
 )
 from ai_lessons.model import expression
 from ai_lessons.model.layout import blob_id, check_path
-from ai_lessons.model.texts import as_utf8, is_utf8
+from ai_lessons.model.texts import as_utf8, in_form_of, is_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -610,6 +610,7 @@ class Store:
         """Write the files; returns the name under which the job is noted."""
         # refuses a damaged branch before anything is written
         self.head()
+        job = job._replace(changes=[self._in_its_form(change) for change in job.changes])
         # In jobs of more files only the commit syncs the content to the disk: a file costs 3 ms
         with files.Staging(self.root, durable=len(job.changes) <= 16) as staging:
             with self.writing():
@@ -651,6 +652,22 @@ class Store:
                         staging.abandon()
             staging.settle()
         return intent.name
+
+    def _in_its_form(self, change: Change) -> Change:
+        """A change with its text in the form of Unicode in which the file is written, of itself.
+
+        Where an attribute has git write it so, what is stored is UTF-8.
+        """
+        if not isinstance(change.data, bytes):
+            return change
+        try:
+            old = files.read_file(self.root, change.path)[0]
+        except AiLessonsError:
+            # there is none that we read
+            return change
+        if is_utf8(old) or self._encodings.of(change.path):
+            return change
+        return change._replace(data=in_form_of(old, change.data))
 
     def _write(self, job: Job, staging: files.Staging) -> None:
         """Rename first and remove last: an interrupted move leaves two copies."""

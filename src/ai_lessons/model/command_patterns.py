@@ -17,6 +17,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression, transcripts
+from ai_lessons.model.shell import commands_in
 from ai_lessons.model.transcripts import ANSWERS_BY_FAILING, Shape, base_name, simple_commands
 
 if TYPE_CHECKING:
@@ -365,6 +366,25 @@ def called(line: str, cwd: str) -> list[Called]:
             else:
                 folder = ""
     return commands
+
+
+def runs(line: str, cwd: str) -> list[Called]:
+    """As `called`, and what the shells, runners and substitutions of the line run.
+
+    `bash -lc "git push"` pushes.
+    """
+    plain = called(line, cwd)
+    words_of_plain = {words for words, _ in plain}
+    if plain:
+        folder = plain[0][1]
+    else:
+        folder = folder_name(cwd)
+    inner = []
+    for command in commands_in(line):
+        inner.append(command.words)
+    return plain + [
+        (words, folder) for words in dict.fromkeys(inner) if words not in words_of_plain
+    ]
 
 
 # --- what happened in a session ---

@@ -43,8 +43,39 @@ _RUNNERS: dict[str, frozenset[str]] = {
     "watch": frozenset({"-n", "--interval"}),
     "nohup": frozenset(), "setsid": frozenset(), "exec": frozenset({"-a"}), "command": frozenset(),
     "builtin": frozenset(), "time": frozenset({"-o", "-f"}), "caffeinate": frozenset({"-t", "-w"}),
+    "chronic": frozenset(), "unbuffer": frozenset(), "setarch": frozenset(), "torsocks": frozenset(),
+    "proxychains": frozenset({"-f"}), "xvfb-run": frozenset({"-n", "-s", "-e", "-w"}), "busybox": frozenset(),
+    "strace": frozenset({"-e", "-o", "-p", "-s", "-u"}), "ltrace": frozenset({"-e", "-o", "-p", "-s", "-u"}),
+    "systemd-run": frozenset({"-p", "-E", "-M", "-H", "-u", "--unit", "--property", "--setenv"}),
+    "systemd-inhibit": frozenset(), "runuser": frozenset({"-u", "-g", "-G"}), "flock": frozenset({"-w", "-E"}),
+    "chroot": frozenset(), "taskset": frozenset({"-c"}), "chrt": frozenset(), "npx": frozenset({"-p", "--package"}),
+    "bunx": frozenset(), "uvx": frozenset({"--from", "--with", "-p"}), "pipx": frozenset({"--spec"}),
+    "dotenv": frozenset({"-f", "-e"}), "noglob": frozenset(), "nocorrect": frozenset(), "winpty": frozenset(),
 }  # fmt: skip
 """Programs that run another, with those of their options that a value follows."""
+_TAKES_WORDS = {"timeout": 1, "flock": 1, "chroot": 1, "taskset": 1, "chrt": 1, "setarch": 1}
+"""How many words of their own stand before the program that these run."""
+
+_RUN_BY: dict[str, tuple[frozenset[str], int]] = {
+    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "doppler", "op", "pixi"),
+                    (frozenset({"run"}), 0)),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bundle", "mise", "rtx", "asdf", "devbox", "nix"),
+                    (frozenset({"exec", "dlx", "x", "run", "shell", "develop"}), 0)),
+    "pipx": (frozenset({"run"}), 0), "direnv": (frozenset({"exec"}), 1), "aws-vault": (frozenset({"exec"}), 1),
+}  # fmt: skip
+"""Programs that run another by a subcommand, and how many words of its own that takes."""
+
+_OF_RUN = frozenset(
+    {"-n", "-p", "--name", "--prefix", "--python", "--with", "--env-file", "--project", "-e"}
+)
+"""Options of such a subcommand that a value follows."""
+
+_ONE_TEXT = frozenset(
+    {"watch", "parallel", "tmux", "screen", "xargs", "entr", "hyperfine", "concurrently"}
+)
+"""Programs that give a word with blanks to a shell."""
+
+_SAYS = frozenset({"echo", "printf"})
 _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -72,7 +103,13 @@ def commands_in(line: str) -> list[Command]:
 _OPERATOR, _REDIRECTS = expression(r"[|&;]+"), expression(r"[<>]+[&|]?-?")
 _HERE = expression(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1")
 _IN_QUOTES = expression(r'[^"\\$`]+')
-_SPLITS = expression(r"-S|--split-string")
+_SCRIPT_FLAGS = {
+    "env": expression(r"-S|--split-string"),
+    **dict.fromkeys(("pwsh", "powershell"), expression(r"(?i)-c(?:ommand)?")),
+    "cmd": expression(r"(?i)/[ck]"),
+    "nix-shell": expression(r"--run|--command"), "nix": expression(r"-c|--command"),
+}  # fmt: skip
+"""The options of programs that a script for a shell follows."""
 
 
 class _Reader:
@@ -91,6 +128,10 @@ class _Reader:
         self._to_file = False
         # the ends of here-documents, and the program that reads each
         self._bodies: list[tuple[str, str]] = []
+        # the next word is what the command reads
+        self._here_string = False
+        # what the command before prints into this one
+        self._piped = ""
 
     def read(self) -> list[Command]:
         """All commands of the text."""
@@ -150,7 +191,20 @@ class _Reader:
             self._at += 1
             return
         self._at += len(operator)
+        self._end_word()
+        if self._words:
+            says = base_name(self._words[0]) in _SAYS
+        else:
+            says = False
+        if says:
+            printed = " ".join(word for word in self._words[1:] if not word.startswith("-"))
+        else:
+            printed = ""
         self._end_command()
+        if operator in {"|", "|&"}:
+            self._piped = printed
+        else:
+            self._piped = ""
         self._after = self._after or operator != "&&"
 
     def _comment(self) -> None:
@@ -185,6 +239,9 @@ class _Reader:
                 else:
                     program = ""
                 self._bodies.append((match[2], program if len(self._words) == 1 else ""))
+        elif text.startswith("<<<", at):
+            self._at += 3
+            self._to_file = self._here_string = True
         else:
             match = _REDIRECTS.match(text, at)
             if match:
@@ -234,6 +291,9 @@ class _Reader:
             self._add("$")
             self._at += 2
             self._nested(")")
+        elif text.startswith(("$'", '$"'), at):
+            # the quotes that follow are read as such
+            self._at += 1
         else:
             self._add(sign)
             self._at += 1
@@ -305,7 +365,9 @@ class _Reader:
         if self._word is not None and not self._to_file:
             self._words.append("".join(self._word))
         if self._word is not None:
-            self._to_file = False
+            if self._here_string:
+                self._piped = "".join(self._word)
+            self._to_file = self._here_string = False
         self._word = None
 
     def _end_command(self) -> None:
@@ -313,7 +375,11 @@ class _Reader:
         words, self._words, self._to_file = self._words, [], False
         if words and self._after:
             self._hidden, self._after = len(self.commands), False
+        piped, self._piped = self._piped, ""
         self._run(words)
+        reads_script = len(words) > 0 and program_of(words[0]) in _SHELLS and not words[1:2]
+        if piped and (reads_script or list(words[1:]) in (["-"], ["-s"])):
+            self._read_inside(piped)
 
     def _run(self, words: Sequence[str]) -> None:
         """Note a command, and what it runs itself."""
@@ -327,6 +393,10 @@ class _Reader:
         if script := _script(name, words):
             self._read_inside(script, decides=True)
         for inner in _run_by(name, words):
+            if name in _ONE_TEXT and any(" " in word for word in inner):
+                for word in inner:
+                    self._read_inside(word)
+                continue
             self._deep += 1
             self._run(inner)
             self._deep -= 1
@@ -334,11 +404,15 @@ class _Reader:
 
 def _from_program(words: Sequence[str]) -> Sequence[str]:
     """The words from the program on; none where a word of the shell stands in its place."""
+    timed = False
     for at, word in enumerate(words):
         if word in _NO_COMMAND or not word:
             return ()
+        if timed and word.startswith("-"):
+            continue
         if word not in _BEFORE and not _ASSIGNMENT.match(word):
             return words[at:]
+        timed = word == "time"
     return ()
 
 
@@ -346,16 +420,24 @@ def _script(name: str, words: Sequence[str]) -> str:
     """The text that a shell, or a program like one, is given to run."""
     if name == "eval":
         return " ".join(words[1:])
-    flag = None
-    if name in _SHELLS or name in {"su", "script"}:
-        flag = _READS_SCRIPT
-    if name == "env":
-        flag = _SPLITS
+    if name == "trap":
+        if len(words) > 2:
+            return words[1]
+        return ""
+    flag = _SCRIPT_FLAGS.get(
+        name, _READS_SCRIPT if name in _SHELLS or name in {"su", "script", "runuser"} else None
+    )
     if flag is None:
         return ""
     for at, word in enumerate(words[1:-1], 1):
         if flag.fullmatch(word):
-            return words[at + 1]
+            following = []
+            for text in words[at + 1 : at + 3]:
+                if text != "--":
+                    following.append(text)
+            if following:
+                return following[0]
+            return ""
     return ""
 
 
@@ -363,10 +445,14 @@ def _run_by(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
     """The commands that a command runs, as their words."""
     if name == "find":
         yield from _executed(words)
+    if name in _RUN_BY:
+        yield from _run_by_subcommand(name, words)
+    if name in {"tmux", "screen"}:
+        yield [word for word in words[1:] if " " in word]
     values = _RUNNERS.get(name)
-    if values is None:
+    if values is None or name in _RUN_BY:
         return
-    takes_time, skip = name == "timeout", False
+    own_words, skip = _TAKES_WORDS.get(name, 0), False
     for at, word in enumerate(words[1:], 1):
         if name == "command" and word in {"-v", "-V"}:
             # it asks where a program is
@@ -375,11 +461,39 @@ def _run_by(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
             skip = False
         elif word in values:
             skip = True
-        elif takes_time and not word.startswith("-"):
-            takes_time = False
+        elif word == "--":
+            yield words[at + 1 :]
+            return
+        elif own_words and not word.startswith("-"):
+            own_words -= 1
         elif not word.startswith("-") and not _ASSIGNMENT.match(word):
             yield words[at:]
             return
+
+
+def _run_by_subcommand(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The command behind `uv run`, `npm exec --` and their like."""
+    subcommands, own_words = _RUN_BY[name]
+    at = next((n for n, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+    if at == len(words) or words[at] not in subcommands:
+        return
+    if "--" in words[at:]:
+        yield words[words.index("--", at) + 1 :]
+        return
+    if name in {"npm", "yarn", "pnpm"} and words[at] == "run":
+        # a script of the project
+        return
+    skip = False
+    for n, word in enumerate(words[at + 1 :], at + 1):
+        if skip:
+            skip = False
+        elif word in _OF_RUN:
+            skip = True
+        elif not word.startswith("-"):
+            if not own_words:
+                yield words[n:]
+                return
+            own_words -= 1
 
 
 def _executed(words: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -346,6 +346,18 @@ def as_utf8(data: bytes, encoding: str = "") -> bytes:
         return data
 
 
+def in_form_of(old: bytes, data: bytes) -> bytes:
+    """Bytes in UTF-8 in the form of UTF-16 or UTF-32 of a file that holds `old`, with its byte order mark."""
+    form = next((form for beginning, form in _BEGINNINGS.items() if old.startswith(beginning)), "")
+    if not form or as_utf8(old) == old:
+        return data
+    if old.decode(form).startswith(BOM):
+        mark = BOM
+    else:
+        mark = ""
+    return (mark + data.decode()).encode(form)
+
+
 def decode(data: bytes, path: str) -> str:
     """Bytes of a file as text, line ends and byte order mark kept.
 

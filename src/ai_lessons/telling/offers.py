@@ -303,7 +303,7 @@ def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
     if not rows:
         return []
     names = [*files.names_of(Path(cwd)), Path(cwd).name]
-    calls = commands.called(command, cwd)
+    calls = commands.runs(command, cwd)
     walls = []
     for row in rows:
         near = any(files.same_name(row[0], name) for name in names)
@@ -371,7 +371,7 @@ def _about_a_command(
 
     What is known of the folder that it goes into comes only beside something `fresh`.
     """
-    calls = commands.called(command, folders[0])
+    calls = commands.runs(command, folders[0])
     if not calls:
         return {}, {}
     offers: _Offers = {}

@@ -256,7 +256,7 @@ def _before_tool(telling: _Telling) -> Told:
     event = telling.event
     if event.only and not event.edits:
         return NOTHING
-    calls = commands.called(event.command, str(event.cwd))
+    calls = commands.runs(event.command, str(event.cwd))
     names: list[str] = []
     for call, folder in calls:
         for form in (*commands.forms(call), commands.inside(call, folder)):
@@ -359,7 +359,7 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
     if failed:
         calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd)
     else:
-        calls = commands.called(line, cwd)
+        calls = commands.runs(line, cwd)
     for entry in session.told if calls else ():
         warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(
             commands.forms_of(entry.does), calls
