@@ -677,6 +677,7 @@ def _counted(
                 numbers[word] = int(_number(stats, f"times_{word}"))
             numbers |= {word: _number(stats, f"confidence_{word}") for word in ("alpha", "beta")}
             last = stats.get("last_used")
+            used: datetime | None
             if isinstance(last, int) and 0 < last < 1 << 35:
                 used = datetime.fromtimestamp(last, UTC)
             else:
@@ -698,10 +699,9 @@ def _parameter(raw: Mapping[str, Any], *, foreign: bool) -> tuple[str, dict[str,
         raise UsageError("it has no param_name")
     if not foreign and not marked:
         return None
+    row: Mapping[str, Any] = raw
     if isinstance(marked, dict):
         row = marked
-    else:
-        row = raw
     numbers = {}
     for key in ("value", "uncertainty", "observations", "prior_alpha", "prior_beta"):
         numbers[key] = _number(row, key)

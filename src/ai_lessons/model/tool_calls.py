@@ -528,7 +528,7 @@ def _command(stated: Json) -> str:
         value = stated.get(key)
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             if len(value) > 2 and _SHELL.fullmatch(value[0]):
-                return value[2]
+                return str(value[2])
             return shlex.join(value)
         if isinstance(value, str) and value:
             words = stated.get("args")
@@ -571,11 +571,9 @@ def _hidden(tool: str, row: KnownTool | None, stated: Json, paths: Texts) -> Tex
     if not words or (words[0] in _READS and not does_both):
         return ()
     if not _WRITES.isdisjoint(words):
-        if _OF_FILES.isdisjoint(words):
-            anywhere = ()
-        else:
-            anywhere = ("",)
-        return paths or anywhere
+        if paths or _OF_FILES.isdisjoint(words):
+            return paths
+        return ("",)
     writes = any(isinstance(stated.get(key), str) for key in _TEXTS)
     if writes and _READS.isdisjoint(words):
         return paths
