@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 import manifests
 
+from ai_lessons import extensions
 from ai_lessons.app import (
     answers,
     daemon_client,
     editing,
     health,
+    kept_files,
     link_effects,
+    outdated,
     promotion,
     resources,
     review,
@@ -30,6 +33,7 @@ from ai_lessons.app import (
     setup,
     sharing,
     transfer,
+    validation,
     workspace,
 )
 from ai_lessons.app.agent_sessions import SessionTold
@@ -39,13 +43,12 @@ from ai_lessons.git.objects import FileRevision
 from ai_lessons.git.sync import EntryConflict
 from ai_lessons.interfaces.agent_text import LONGEST, NOTICE
 from ai_lessons.interfaces.cli import root
-from ai_lessons.interfaces.cli.command import walk
-from ai_lessons.interfaces.lesson import lesson
+from ai_lessons.interfaces.cli.command import programs, walk
 from ai_lessons.interfaces.mcp import server
 from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
 from ai_lessons.learning.selection import ShownEntry
 from ai_lessons.model import anchors
-from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, values_of
+from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, keys, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.model.tool_calls import TOOLS
@@ -71,12 +74,6 @@ section is a group: `ai-lessons contribute add-lesson`. `--help` says more. See 
 ## For every command
 
 Before the group or after the command; `--tier` and `--version` only before.
-
-"""
-
-LESSON = """\
-A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, with the same options for every command:
-[how to use it](../how-to/use-the-lesson-tool.md).
 
 """
 
@@ -141,8 +138,9 @@ def commands() -> str:
             if not getattr(command, "alias_of", None)
         )
         text += f"\nOlder names: {', '.join(older)}.\n"
-    text += f"\n## lesson\n\n{LESSON}"
-    text += "".join(section(("lesson", *path), command) for path, command in walk(lesson))
+    for name, program in programs().items():
+        text += f"\n## {name}\n\nA program of its own. {cleandoc(program.help or '')}\n\n"
+        text += "".join(section((name, *path), command) for path, command in walk(program))
     return text
 
 
@@ -174,7 +172,8 @@ def repository_settings() -> str:
     texts = {
         name: "empty" if value in (None, "", {}) else str(value).lower() for name, value in values
     }
-    return "".join(f"- `{name}` ({text}): {SETTINGS[name]}\n" for name, text in texts.items())
+    about = SETTINGS | {name: key.about for name, key in keys().items() if key.about}
+    return "".join(f"- `{name}` ({text}): {about[name]}\n" for name, text in texts.items())
 
 
 FLAG = {"type": "boolean"}
@@ -315,7 +314,7 @@ def schemas() -> dict[str, str]:
 
 ANSWERS: Mapping[str, Any] = {
     "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": answers.Written,
-    "`contribute add-resource`, `add-package`": answers.Imported,
+    "`contribute add-resource`": answers.Imported,
     "each of `skipped`": answers.Skipped,
     "`contribute add-resource --preview`": (resources.PassagePreview,),
     "`contribute refresh`": (resources.Refreshed,),
@@ -339,13 +338,13 @@ ANSWERS: Mapping[str, Any] = {
     "`admin conflicts`": (EntryConflict,),
     "`admin conflicts ID --take …`": sharing.Resolved,
     "`admin recover`": sharing.Recovered,
-    "each of `kept` and `brought`": health.KeptFile,
+    "each of `kept` and `brought`": kept_files.KeptFile,
     "`admin undo`": (sharing.Undone,),
     "`admin import`": transfer.Ported,
     "each of `seen`": transfer.Seen,
     "`admin migrate`": setup.Migrated,
     "`admin init`": setup.Initialised,
-    "`admin validate`": health.Report,
+    "`admin validate`": validation.Report,
     "each of `problems`": Problem,
     "`admin doctor`": (health.Check,),
     "`admin stats`": health.Stats,
@@ -354,7 +353,7 @@ ANSWERS: Mapping[str, Any] = {
     "`admin index status`": IndexStatus,
     "`admin index push`": setup.Pushed,
     "`admin index pull`": setup.Pulled,
-    "`admin review`": (health.Outdated,),
+    "`admin review`": (outdated.Outdated,),
     "`admin review --stale`": (answers.Stale,),
     "`admin model status`, `pull`": search_index.ModelState,
     "`admin hosts`": (setup.Host,),
@@ -362,6 +361,15 @@ ANSWERS: Mapping[str, Any] = {
     "`admin warm status`, `stop`": (daemon_client.HelperState,),
 }
 """What `--json` gives for a command: the type of its answer, in a tuple where it is an array of such."""
+
+
+def answers_of_features() -> dict[str, Any]:
+    """The same for commands of features, as their rows say."""
+    stated: dict[str, Any] = {}
+    for words, place in extensions.named("answers").items():
+        answer = extensions.load(place.removesuffix("[]"))
+        stated[words] = (answer,) if place.endswith("[]") else answer
+    return stated
 
 
 def answer_schema(answer: Any) -> dict[str, Any]:
@@ -389,7 +397,10 @@ def answers_schema() -> dict[str, Any]:
         "path",
         "snippet",
     ]
-    by_command = {what.replace("`", ""): answer_schema(answer) for what, answer in ANSWERS.items()}
+    by_command = {
+        what.replace("`", ""): answer_schema(answer)
+        for what, answer in {**ANSWERS, **answers_of_features()}.items()
+    }
     return {"$defs": {"entry": {"type": "object", "required": summary}, **by_command}}
 
 

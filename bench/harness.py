@@ -286,7 +286,7 @@ class World:
     def lesson(self, repo: Path, *args: str) -> Sample:
         """Run `lesson --repo REPO …` as the installed program does."""
         return run(
-            [*program("lesson", "interfaces.lesson"), "--repo", str(repo), *args],
+            [*program("lesson", "features.lesson_program.program"), "--repo", str(repo), *args],
             self.folder,
             self.env,
         )

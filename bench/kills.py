@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import editing, entries, health, proposals, resources, review, sharing
+from ai_lessons.app import editing, entries, proposals, resources, review, sharing, validation
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -266,7 +266,7 @@ def catalog(place: Place) -> list[str]:
             for summary in entries.list_entries(library).entries
             if summary.kind is not Kind.RULE
         }
-        problems = [problem.message for problem in health.validate(library).problems]
+        problems = [problem.message for problem in validation.validate(library).problems]
     there = {
         path.relative_to(place.root).as_posix()
         for folder in ("p", "after", *(f.name for f in place.root.glob("q*")))

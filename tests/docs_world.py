@@ -14,20 +14,29 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from ai_lessons.interfaces import cli, lesson
-from interfaces.world import LESSON_PROGRAM, environment
+from ai_lessons.interfaces import cli
+from ai_lessons.interfaces.cli.command import programs
+from interfaces.world import environment
 from real_world import put_program, typed
 
 HOME = "/home/you"
-OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson.run}
+OURS: dict[str, Callable[[list[str]], int]] = {
+    "ai-lessons": cli.run,
+    **{name: partial(cli.run, group=group) for name, group in programs().items()},
+}
 """Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
 """How lines begin that our program prints on stderr."""
 
+PROGRAM_OF_A_FEATURE = (
+    "from ai_lessons.interfaces import cli; from ai_lessons.interfaces.cli.command import programs;"
+    " cli.main(programs()['{name}'])"
+)
 TELLS_ALL = """
 from runpy import run_module
 from ai_lessons.telling import filtering
@@ -200,17 +209,18 @@ class Session:
 
     def begin(self) -> None:
         """Go home; give the reader our programs."""
-        programs = self.home.parent / f"{self.home.name}-bin"
+        folder = self.home.parent / f"{self.home.name}-bin"
         # one lesson in fifty is left out on purpose, which a page cannot show
         self.monkeypatch.setattr(
             "ai_lessons.telling.filtering.EntryFilter._ablation", lambda *_: frozenset()
         )
-        for name, program in (
-            ("ai-lessons", [sys.executable, "-c", TELLS_ALL]),
-            ("lesson", LESSON_PROGRAM),
-        ):
-            put_program(programs / name, f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
-        self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        started_by = {"ai-lessons": TELLS_ALL} | {
+            name: PROGRAM_OF_A_FEATURE.format(name=name) for name in programs()
+        }
+        for name, code in started_by.items():
+            started = [sys.executable, "-c", code]
+            put_program(folder / name, f'#!/bin/sh\nexec {shlex.join(started)} "$@"\n')
+        self.monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
         self.monkeypatch.chdir(self.home)
 

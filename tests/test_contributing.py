@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,32 @@ def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> 
     run_tests(copy, "random or current", *tests)
 
 
+def follow(copy: Path, steps: Sequence[re.Match[str]]) -> None:
+    """Put the code of each step where it says."""
+    for step in steps:
+        file = copy / step["file"]
+        new = "".join(f"{line[3:]}\n" for line in step["code"].splitlines())
+        if not step["line"]:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(new)
+            continue
+        text, line = file.read_text(), f"{step['line']}\n"
+        assert text.count(line) == 1, line
+        file.write_text(text.replace(line, line + new))
+
+
+def test_the_feature_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> None:
+    steps = list(STEP.finditer(section("How to add a feature")))
+    assert len(steps) == 6
+    follow(copy, steps)
+    folder = "src/ai_lessons/features/deadlines"
+    run(copy, "-m", "ruff", "check", "--quiet", folder, "tests/features/deadlines")
+    run(copy, "-m", "ruff", "format", "--check", "--quiet", folder, "tests/features/deadlines")
+    run_tests(
+        copy, "due or feature or place", "tests/features/deadlines", "tests/test_architecture.py"
+    )
+
+
 def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Path) -> None:
     told = section("How to add a kind of entry")
     named = re.findall(
@@ -94,15 +121,7 @@ def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Pat
     assert 5 < len(set(named)) <= 8
     steps = list(STEP.finditer(told))
     assert len(steps) == 5
-    for step in steps:
-        file = copy / step["file"]
-        new = "".join(f"{line[3:]}\n" for line in step["code"].splitlines())
-        if not step["line"]:
-            file.write_text(new)
-            continue
-        text, line = file.read_text(), f"{step['line']}\n"
-        assert text.count(line) == 1, line
-        file.write_text(text.replace(line, line + new))
+    follow(copy, steps)
     tests = (
         "tests/app/test_decisions.py",
         "tests/model/test_layout.py",

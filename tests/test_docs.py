@@ -21,8 +21,7 @@ import yaml
 from ai_lessons import errors
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.interfaces.cli import root
-from ai_lessons.interfaces.cli.command import Command, walk
-from ai_lessons.interfaces.lesson import lesson
+from ai_lessons.interfaces.cli.command import Command, programs, walk
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.config import KEYS, parse_config
 from ai_lessons.model.entries import Kind
@@ -46,7 +45,9 @@ EVERY = (
 )
 RUN = [page for page in EVERY if steps(page.read_text(encoding="utf-8"))]
 COMMANDS = {path: command for path, command in walk(root) if not getattr(command, "alias_of", None)}
-DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in walk(lesson)}
+DOCUMENTED = dict(COMMANDS)
+for name, group in programs().items():
+    DOCUMENTED |= {(name, *path): command for path, command in walk(group)}
 EXAMPLE = "recall random"
 """The command that CONTRIBUTING adds to show how; `test_contributing.py` does it."""
 

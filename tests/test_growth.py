@@ -10,11 +10,9 @@ import io
 import resource
 import subprocess
 import sys
-import tempfile
 import zipfile
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,15 +46,6 @@ def markdown() -> None:
         entry = read_entry("p/docs/1.0/a.md", text.encode())
         assert chunks.split(entry, Chunking(256, 400, 128))
     assert len(chunks.sections(texts[4])) > 10_000
-
-
-def page() -> None:
-    from ai_lessons.interfaces.web import pages
-
-    short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
-    for text in ("[" * 10_000, "<![CDATA[" * 5_000, "*a_ " * 12_000, "> " * 25_000):
-        pages.markdown(text)
-    assert pages.markdown(short * 4).count("<td") < 4 * 180 * 364
 
 
 def merge() -> None:
@@ -124,24 +113,6 @@ def docx() -> None:
             convert("a.docx", ".docx", packed.getvalue())
 
 
-def python() -> None:
-    from ai_lessons.connectors.packages import pages
-
-    hostile = (
-        f"x = {'(' * 200_000}", f"x = {'-' * 100_000}1", f"x: a{'.a' * 100_000} = 1", f"x = {'lambda: ' * 100_000}1",
-        f"def f(a=1{'+1' * 100_000}): 'd'", "if a: pass\n" + "elif b: pass\n" * 50_000, "x = 1\n'd'\n" * 50_000,
-        "0," * 3_000_000,
-    )  # fmt: skip
-    for text in hostile:
-        with tempfile.TemporaryDirectory() as folder:
-            site = Path(folder)
-            for name, code in (("bad", text), ("good", "'''Good.'''\n")):
-                (site / name).mkdir()
-                (site / name / "__init__.py").write_text(code)
-            files = [Path("bad/__init__.py"), Path("good/__init__.py")]
-            assert list(pages(site, files)) == [("good", "# good\n\nGood.\n")]
-
-
 def approval() -> None:
     """Many proposals, merges and pulls of many rules, which a push can bring: 20,000 commits, 2,000 rules."""
 
@@ -179,7 +150,7 @@ def approval() -> None:
 
 
 def others() -> None:
-    from ai_lessons.connectors import importers, instruction_files, packages
+    from ai_lessons.connectors import importers, instruction_files, manifests
 
     for text in (
         "*a " * 100_000,
@@ -195,7 +166,7 @@ def others() -> None:
         with suppress(AiLessonsError):
             importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
-        packages.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
+        manifests.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
     for command in (
         "1" * 100_000,
         "<<a " * 500_000,
@@ -239,19 +210,7 @@ def anchored() -> None:
 
 READERS: dict[str, Callable[[], None]] = {
     one.__name__: one
-    for one in (
-        markdown,
-        page,
-        merge,
-        diff,
-        sitemap,
-        html,
-        docx,
-        python,
-        approval,
-        others,
-        anchored,
-    )
+    for one in (markdown, merge, diff, sitemap, html, docx, approval, others, anchored)
 }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hatchling import build as hatchling
 
+from ai_lessons import extensions
 from ai_lessons.interfaces import mcp
 from real_world import put_file
 
@@ -95,10 +96,8 @@ def test_the_wheel_holds_the_template_and_the_hooks_whole(
         assert zipfile.ZipFile(wheel).read(prefix + name) == (PROJECT / folder / name).read_bytes()
 
 
-def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_of_others(
-    wheel: Path,
-) -> None:
-    folder = "ai_lessons/interfaces/web/"
+def test_the_wheel_holds_all_that_features_are_made_of(wheel: Path) -> None:
+    folder = "ai_lessons/features/"
     names = {
         name.removeprefix(folder)
         for name in zipfile.ZipFile(wheel).namelist()
@@ -106,7 +105,7 @@ def test_the_wheel_holds_what_the_page_to_look_at_is_made_of_with_the_licences_o
     }
 
     assert names == shipped("src/" + folder.rstrip("/"))
-    assert {"templates/base.html", "static/look.css", "static/look.js", "static/graph.js"} <= names
+    assert any(not name.endswith(".py") for name in names)
 
 
 def test_the_wheel_names_the_three_programs_and_each_can_be_imported(
@@ -118,7 +117,7 @@ def test_the_wheel_names_the_three_programs_and_each_can_be_imported(
     config.read_string(archive.read(entry_points).decode())
     programs = dict(config["console_scripts"])
 
-    assert set(programs) == {"ai-lessons", "lesson", "ai-lessons-mcp"}
+    assert set(programs) == {"ai-lessons", "ai-lessons-mcp", *extensions.named("programs")}
     for target in programs.values():
         module, _, function = target.partition(":")
         code = f"import sys; sys.path.insert(0, {str(installed)!r}); import {module} as m; assert callable(m.{function})"

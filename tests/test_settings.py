@@ -95,24 +95,6 @@ def test_a_name_that_was_given_to_the_agent_comes_before_that_of_its_host(
     assert load({"HOME": str(home), "CLAUDECODE": "1"}, work).agent == "mine"
 
 
-def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(
-    home: Path, work: Path
-) -> None:
-    environ = {"HOME": str(home)}
-    found = load(environ, work)
-    assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/rules")
-    assert (
-        str(load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work).skills_dir)
-        == "/srv/claude/skills"
-    )
-    configure(home, 'skills_dir = "skills"\n')
-    found = load(environ | {"AI_LESSONS_TOOLS_DIR": "tools"}, work)
-    assert (found.skills_dir, found.tools_dir) == (
-        home / ".config/ai-lessons/skills",
-        work / "tools",
-    )
-
-
 def test_the_command_line_beats_the_environment_beats_the_file(home: Path, work: Path) -> None:
     configure(home, 'repo = "/from/file"\nagent = "file"\noffline = true\n')
     environ = {"HOME": str(home)}

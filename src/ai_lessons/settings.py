@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
 
@@ -20,18 +22,7 @@ PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = (
-    *(
-        "repo",
-        "index_dir",
-        "model_dir",
-        "skills_dir",
-        "tools_dir",
-        "agent",
-        "offline",
-        "enterprise",
-        "warm",
-        "agents",
-    ),
+    *("repo", "index_dir", "model_dir", "agent", "offline", "enterprise", "warm", "agents"),
     "hooks",
 )
 """Keys of `config.toml`.
@@ -93,17 +84,16 @@ class Hooks(NamedTuple):
 class Settings(NamedTuple):
     """Everything that is needed to open a library. Paths are absolute; none need exist.
 
-    `repo` is written to and has the name `tier`. Lessons are promoted into `skills_dir` and
-    `tools_dir`. `agent` is the calling agent, by the variable or file `agent_by`; None for a
-    person. `warm` is the folder of the helper process; None: it is off.
+    `repo` is written to and has the name `tier`. `agent` is
+    the calling agent, by the variable or file `agent_by`; None for a person. `warm` is the folder
+    of the helper process; None: it is off. `folders_of_features`: what a person states for keys
+    that features add.
     """
 
     repo: Path
     tier: str
     folders: Folders
     cwd: Path
-    skills_dir: Path
-    tools_dir: Path
     index_dir: str | None = None
     model_dir: Path | None = None
     agent: str | None = None
@@ -115,6 +105,7 @@ class Settings(NamedTuple):
     warm: Path | None = None
     agents: Agents = Agents()
     hooks: Hooks = Hooks()
+    folders_of_features: Mapping[str, Path] = MappingProxyType({})
 
     @property
     def whereabouts(self) -> str:
@@ -178,14 +169,14 @@ def load(
     reads = _reads(chosen, tier, tiers, belongs_to)
     folder = partial(_folder, environ, here, table, file)
     agent, agent_by = _agent(environ, _text(table, "agent", file), file)
-    claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
+    stated = {}
+    for key in _keys_of_features():
+        stated[key] = folder(key)
     return Settings(
         repo=reads[0].root,
         tier=reads[0].name,
         folders=places,
         cwd=here,
-        skills_dir=folder("skills_dir") or claude / "skills",
-        tools_dir=folder("tools_dir") or claude / "rules",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         agent=agent,
@@ -204,7 +195,17 @@ def load(
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
         hooks=_hooks(table, file),
+        folders_of_features={key: path for key, path in stated.items() if path is not None},
     )
+
+
+def _keys_of_features() -> list[str]:
+    """The keys that features add; each names a folder, as does the variable AI_LESSONS_KEY."""
+    features: list[str] = []
+    for feature in extensions.rows():
+        for key in feature.folders:
+            features.append(key)
+    return features
 
 
 def _folder(
@@ -228,7 +229,7 @@ def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:
     inside = (
         line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}.")
     )
-    return [*_unknown(table, KEYS, file), *inside]
+    return [*_unknown(table, (*KEYS, *_keys_of_features()), file), *inside]
 
 
 def _warm(

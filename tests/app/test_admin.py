@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, search_index, setup, sharing
+from ai_lessons.app import entries, health, search_index, setup, sharing, sources, validation
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
 from ai_lessons.search.database import EMBED, RefreshState
@@ -15,7 +15,7 @@ from real_world import Git, put_file
 
 
 def problems(world: World, *paths: str) -> list[str]:
-    return [str(problem) for problem in health.validate(world.library, paths).problems]
+    return [str(problem) for problem in validation.validate(world.library, paths).problems]
 
 
 def states(world: World) -> dict[str, str]:
@@ -50,7 +50,7 @@ def test_validate_of_one_place_looks_only_there(world: World) -> None:
     assert len(problems(world, "p")) == 1
     assert len(problems(world, str(world.root / "q/lessons/b.md"))) == 1
     assert len(problems(world, str(world.root))) == 2
-    assert health.validate(world.library, ["p"]).files == 1
+    assert validation.validate(world.library, ["p"]).files == 1
     with pytest.raises(NotFound, match="nowhere"):
         problems(world, "nowhere")
     with pytest.raises(NotFound, match="passwd"):
@@ -64,8 +64,11 @@ def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> 
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
-    assert [problem.fixable for problem in health.validate(world.library).problems] == [True, True]
-    report = health.validate(world.library, fix=True)
+    assert [problem.fixable for problem in validation.validate(world.library).problems] == [
+        True,
+        True,
+    ]
+    report = validation.validate(world.library, fix=True)
     assert report.problems == ()
     moved = {
         "p/docs/v1/a.md -> p/docs/v2/a.md",
@@ -84,7 +87,7 @@ def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
     )
     world.write("p/docs/v2/a.md", "# there\n")
     world.write("p/docs/v1/rule.md", rule())
-    report = health.validate(world.library, fix=True)
+    report = validation.validate(world.library, fix=True)
     assert report.fixed == ()
     left = [problem.path for problem in report.problems if "belongs" in problem.message]
     assert left == ["p/docs/v1/a.md", "p/docs/v1/rule.md"]
@@ -94,7 +97,7 @@ def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
     world.write(
         "p/docs/v3/a.md", f"---\nid: {OTHER}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nits\n"
     )
-    assert len(health.validate(world.library, fix=True).fixed) == 1, "both belong in one place"
+    assert len(validation.validate(world.library, fix=True).fixed) == 1, "both belong in one place"
     assert {DOC, OTHER} <= {summary.id for summary in entries.list_entries(world.library).entries}
 
 
@@ -173,11 +176,11 @@ def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_i
     for name in ("fresh", "older"):
         os.utime(put_file(tmp_path / f"{name}.sh", "#!/bin/sh\n"), (1, 1))
     world.bring(tmp_path / "fresh.sh", kind=Kind.SCRIPT, in_place=True)
-    assert tuple(health.stale(world.library.primary)) == ()
+    assert tuple(sources.stale(world.library.primary)) == ()
     for name in ("fresh", "older"):
         os.utime(tmp_path / f"{name}.sh", (later, later))
     assert [
-        (one.title, "changed" in one.reason) for one in health.stale(world.library.primary)
+        (one.title, "changed" in one.reason) for one in sources.stale(world.library.primary)
     ] == [("older.sh", True)]
 
 
@@ -255,7 +258,7 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
     world.committed("p/rules/r.md", "# a rule, not adopted\n")
     ids = {summary.path: summary.id for summary in entries.list_entries(world.library).entries}
-    done = health.adopt(world.library, [str(world.root)])
+    done = validation.adopt(world.library, [str(world.root)])
     assert {one.path: one.id for one in done} == ids
     assert world.read("notes/b.md") == (
         f"---\nid: {ids['notes/b.md']}\nkind: doc\ntitle: B\nauthor: me # kept\n---\n# B\n"
@@ -265,9 +268,9 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     assert world.commits()[0] == "Adopt 3 files"
     assert problems(world, "notes", "p/scripts") == []
     with pytest.raises(NotFound, match="adopt"):
-        health.adopt(world.library, ["notes"])
+        validation.adopt(world.library, ["notes"])
     with pytest.raises(NotFound, match="nowhere"):
-        health.adopt(world.library, ["nowhere"])
+        validation.adopt(world.library, ["nowhere"])
 
 
 def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:

@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import anchors, editing, entries, harvest, health, proposals, rule_checks
+from ai_lessons.app import (
+    anchors,
+    editing,
+    entries,
+    harvest,
+    outdated,
+    proposals,
+    rule_checks,
+    validation,
+)
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.anchors import Anchor
@@ -84,14 +93,14 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert world.search("Totals").hits[0].entry.verdict == "changed"
     text = words.moment(told(world, shop), 900).text
     assert f"! the code it speaks of changed on {int(day[-2:])} " in text
-    assert [row.reason for row in health.review(world.library)] == ["about"]
+    assert [row.reason for row in outdated.review(world.library)] == ["about"]
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
-    (problem,) = health.validate(world.library, content=True).problems
+    (problem,) = validation.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
     assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, summary)
     editing.keep(world.fresh(cwd=shop), lesson)
     assert look(world, shop, lesson).verdict == "holds"
-    assert health.review(world.library) == ()
+    assert outdated.review(world.library) == ()
 
 
 def test_a_lesson_of_an_agent_is_nobody_s_word_however_its_code_is_named(

@@ -4,21 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, running, sharing
+from ai_lessons.app import editing, entries, running, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.store import FOLDER
-from ai_lessons.model.entries import Pattern
-from app.world import (
-    DOC,
-    LESSON,
-    OTHER,
-    SCRIPT,
-    CountingEmbedder,
-    World,
-    lesson,
-    listed_lessons,
-    usage_of,
-)
+from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, usage_of
 
 
 def place(world: World, **more: str) -> None:
@@ -174,28 +163,3 @@ def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: Wo
     sharing.undo(world.library, 1)
     assert world.titles() == ["PUT replaces the workflow"]
     assert len(shared(world)) == 1
-
-
-def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> None:
-    made = {
-        name: lessons.add(world.library, Pattern(f"case {name}", f"do {name}", "so"), by=by)
-        for name, by in (
-            ("good", "ai"),
-            ("bad", "ai"),
-            ("firm", "user"),
-            ("old", "ai"),
-            ("new", "ai"),
-        )
-    }
-    for name in ("bad", "firm"):
-        editing.feedback(world.library, made[name].id, "contradicted")
-    editing.feedback(world.library, made["good"].id, "helpful")
-    editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
-    loaded = lessons.load(world.fresh())
-    ids = {summary.id for _, group in loaded.groups for summary in group}
-    assert ids == {made[name].id for name in ("good", "firm", "new")}
-    assert loaded.active == 3
-    assert {summary.id for summary in listed_lessons(world.fresh()).entries} >= {
-        made["bad"].id,
-        made["old"].id,
-    }

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, entries, promotion, proposals, resources, review
+from ai_lessons.app import editing, entries, policies, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
-from ai_lessons.app.promotion import Move, Promoted, PromotionRequest, decide, governed
+from ai_lessons.app.policies import Move, governed
+from ai_lessons.app.promotion import Promoted, PromotionRequest, decide
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.model import Places, TierPlace
@@ -44,13 +45,13 @@ def test_a_script_and_a_block_of_code_are_code_wherever_they_stand() -> None:
         ("x.sh", b"echo\n"),
         ("x.md", hidden),
     ):
-        assert promotion.code_in(path, data)
-    assert not promotion.code_in("x.md", b"Say `git push`.\n")
+        assert policies.code_in(path, data)
+    assert not policies.code_in("x.md", b"Say `git push`.\n")
 
 
 @given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
 def test_no_block_of_code_is_missed_to_be_quick(text: str) -> None:
-    assert bool(promotion.code_in("x.md", text.encode())) == bool(
+    assert bool(policies.code_in("x.md", text.encode())) == bool(
         code_blocks(text)
     ) or text.startswith("---")
 

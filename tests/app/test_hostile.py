@@ -14,12 +14,13 @@ from ai_lessons.app import (
     editing,
     entries,
     health,
-    lessons,
     proposals,
     review,
     search,
     setup,
     sharing,
+    sources,
+    validation,
 )
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
 from ai_lessons.app.search_index import agreed
@@ -58,7 +59,7 @@ def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World) -> No
     for name, text in FRONTMATTER.items():
         world.write("p/lessons/bad.md", f"---\n{text}\n---\nzanzibar\n")
         assert world.titles() == ["Zebras"], name
-        problems = health.validate(world.library).problems
+        problems = validation.validate(world.library).problems
         assert {problem.path for problem in problems} == {"p/lessons/bad.md"}
         assert all(
             len(problem.message) < 400 and problem.message.isprintable() for problem in problems
@@ -80,7 +81,7 @@ def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "Fine" in world.titles()
     assert "p/docs/unversioned/huge.md" in {
-        problem.path for problem in health.validate(world.library).problems
+        problem.path for problem in validation.validate(world.library).problems
     }
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
@@ -119,7 +120,7 @@ def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(
         with pytest.raises(AiLessonsError, match="link"):
             world.add("Goes out", project=project)
     assert sorted(os.listdir(outside)) == ["secret.md"]
-    health.validate(world.library, fix=True)
+    validation.validate(world.library, fix=True)
     assert sorted(os.listdir(outside)) == ["secret.md"]
 
 
@@ -303,7 +304,6 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
 
     assert "Zebras" in world.titles()
     assert world.found("Zebras") == ["Zebras"]
-    lessons.load(world.library)
     review.pending_rules(world.library)
     health.stats(world.library)
     assert health.doctor(world.library)
@@ -317,7 +317,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
     assert any(named in alarm for alarm in review.audit(world.library).alarms)
-    assert any(named in problem.path for problem in health.validate(world.library).problems)
+    assert any(named in problem.path for problem in validation.validate(world.library).problems)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -349,10 +349,10 @@ def test_a_repository_without_commits_and_entries_answers_everything(
         assert entries.list_entries(library).entries == ()
         assert entries.tags(library) == entries.versions(library) == entries.projects(library) == ()
         assert search.search(library, Query("anything")).notes
-        assert health.validate(library).problems == ()
+        assert validation.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
         assert setup.reindex(library).entries == 0
-        assert tuple(health.stale(library.primary)) == ()
+        assert tuple(sources.stale(library.primary)) == ()
         assert sharing.save(library) == ((), ())
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
         with pytest.raises(NotFound, match="L-8F3K2A"):
@@ -375,7 +375,7 @@ def test_a_file_of_five_megabytes_is_taken_and_one_over_the_limit_is_named(
     assert len(text) > 5_000_000
     made = world.bring(tmp_path / "large.md").written[0]
     assert len(entries.show(world.library, made.id).body) == len(text)
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     (tmp_path / "huge.md").write_bytes(b"x\n" * 5_000_000)
     with pytest.raises(InvalidEntry, match=r"huge\.md.*bytes"):
         world.bring(tmp_path / "huge.md")

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, resources, running, setup
+from ai_lessons.app import (
+    editing,
+    entries,
+    outdated,
+    resources,
+    running,
+    setup,
+    sources,
+    validation,
+)
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
@@ -41,7 +50,7 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(
     assert shown.entry.versions == ("v2",)
     assert world.commits()[0] == "Add doc: The guide"
     assert world.status() == ""
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, hermetic: Path) -> None:
@@ -81,7 +90,7 @@ def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: P
         source / "docs/deep/more.md", versions=["unversioned"], project="p"
     ).written[0]
     assert plain.path == "p/docs/unversioned/more.md"
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_the_same_source_again_is_unchanged_or_updated_for_each_version(
@@ -120,7 +129,7 @@ def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Pa
     assert (shown.frontmatter["layout"], shown.frontmatter["category"]) == ("page", "Blog")
     assert shown.frontmatter["id"] == made.id
     assert world.found("A post") == ["A post"]
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(
@@ -175,7 +184,7 @@ def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path
     done = world.bring(folder, kind=Kind.SCRIPT, recursive=True)
     assert [one.path for one in done.written] == ["global/scripts/unversioned/tool"]
     assert "not a script" in done.skipped[0][1]
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
@@ -195,7 +204,7 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
 ) -> None:
     (source / "run.sh").write_text("#!/bin/sh\n# Rotates the zebra keys.\n")
     made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
-    assert list(health.stale(world.library.primary)) == []
+    assert list(sources.stale(world.library.primary)) == []
     jobs: dict[str, Callable[[], object]] = {
         "giraffe": lambda: setup.reindex(world.library, [made.handle]),
         "heron": lambda: resources.refresh(world.library, [], every=True),
@@ -203,17 +212,17 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
     }
     for word, again in jobs.items():
         (source / "run.sh").write_text(f"#!/bin/sh\n# Rotates the {word} keys.\n")
-        (stale,) = health.stale(world.library.primary)
+        (stale,) = sources.stale(world.library.primary)
         assert (stale.handle, "changed" in stale.reason) == (made.handle, True)
         told = f"[{made.handle}] {stale.reason}"
         assert told in world.search(made.title).notes
         assert told in entries.show(world.library, made.handle).notes
         again()
-        assert list(health.stale(world.library.primary)) == []
+        assert list(sources.stale(world.library.primary)) == []
         assert world.search(f"{word} keys").scripts[0].entry.snippet == f"Rotates the {word} keys."
         assert entries.show(world.library, made.id).body == f"Rotates the {word} keys.\n"
     (source / "run.sh").unlink()
-    assert [one.reason for one in health.stale(world.library.primary)] == ["gone"]
+    assert [one.reason for one in sources.stale(world.library.primary)] == ["gone"]
     with pytest.raises(NotFound):
         setup.reindex(world.library, [made.handle])
 
@@ -347,7 +356,7 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(
     assert "at a terminal: ai-lessons contribute refresh D-" in refused.value.hint
     (told,) = resources.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
-    (stale,) = health.review(world.library)
+    (stale,) = outdated.review(world.library)
     assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", (
         "and nothing of what it holds"
     )

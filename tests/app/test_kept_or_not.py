@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, proposals, review
+from ai_lessons.app import editing, entries, health, outdated, proposals, review
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.learning.kept import LEAST_SESSIONS, LEAST_UNTOLD, RuleSessions, line_of
 from ai_lessons.learning.statistics import (
@@ -73,7 +73,7 @@ def line(world: World, rule: str) -> str:
 def reviewed(world: World) -> list[tuple[str, str, str]]:
     return [
         (finding.entry.id, finding.reason, finding.detail)
-        for finding in health.review(world.fresh())
+        for finding in outdated.review(world.fresh())
     ]
 
 

@@ -1,6 +1,4 @@
 import json
-import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app import health, lessons, transfer
-from ai_lessons.app.lessons import Targets, addition, target_of
-from ai_lessons.app.workspace import Library
+from ai_lessons.app import entries, lessons, transfer, validation
 from ai_lessons.connectors.importers import read_log
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UsageError
-from ai_lessons.model.entries import EntrySummary, Kind
-from ai_lessons.model.lessons import parse
-from app.world import LESSON, World, lesson, listed_lessons
-from real_world import put_file
+from ai_lessons.errors import InvalidEntry, NotFound
+from app.world import World, listed_lessons
 
 SEED = """\
 {"id":"001","scope":"global","from":"user","status":"active","created":"2024-02-10","when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference"}
@@ -71,16 +64,16 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(
         ),
     ]
     stated = listed_lessons(world.library, scope="global", every=True).entries[0]
-    kept = lessons.show(world.library, stated.handle).frontmatter
+    kept = entries.show(world.library, stated.handle).frontmatter
     assert (kept["imported"], kept["confidence"]) == (
         {"from": "user", "confidence": "high"},
         "medium",
     )
     wrong = listed_lessons(world.library, scope="tmux", every=True).entries[0]
-    assert lessons.show(world.library, wrong.handle).frontmatter["reason"] == "too specific"
+    assert entries.show(world.library, wrong.handle).frontmatter["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
     assert world.commits()[0] == "Import 2 entries from lessons.jsonl"
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
@@ -93,7 +86,7 @@ def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -
     assert done.unchanged == 1 + 1
     lessons.wrong(world.library, done.written[0].handle, "changed", by="user")
     transfer.import_files(world.library, [log], "lessons-jsonl")
-    assert lessons.show(world.library, done.written[0].handle).frontmatter["status"] == "wrong", (
+    assert entries.show(world.library, done.written[0].handle).frontmatter["status"] == "wrong", (
         "learned here"
     )
 
@@ -180,144 +173,3 @@ def test_no_log_is_too_strange(said: list[tuple[int, str, str]]) -> None:
     )
     found = read_log(text, "l.jsonl")
     assert len(found.items) + len(found.damaged) == len({number for number, _, _ in said})
-
-
-READ_FIRST = parse("WHEN editing any config -> DO read first -> BECAUSE understand structure")
-SHOW_DIFF = parse(
-    "WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed"
-)
-LIGHT = EntrySummary(
-    LESSON, "L-8F3K2A", Kind.LESSON, "A title", "global", (), (), "x.md", pattern=str(READ_FIRST)
-)
-
-
-@pytest.fixture
-def targets(tmp_path: Path) -> Targets:
-    return Targets(tmp_path / "claude/skills", tmp_path / "claude/tools")
-
-
-def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
-    world.write("global/lessons/a.md", lesson())
-    handles = [
-        *(lessons.add(world.library, pattern).handle for pattern in (READ_FIRST, SHOW_DIFF)),
-        "L-8F3K2A",
-    ]
-    for handle in handles:
-        lessons.promote_lesson(world.library, handle, "skill/config-edit", targets)
-    text = (targets.skills / "config-edit/SKILL.md").read_text()
-    assert text.count("## Lessons") == 1
-    assert [row.partition(" <!--")[0] for row in text.splitlines() if row.startswith("- ")] == [
-        f"- {READ_FIRST}", f"- {SHOW_DIFF}", "- PUT replaces the workflow",
-    ]  # fmt: skip
-
-
-def test_a_second_target_is_noted_beside_the_first_and_an_interrupted_promotion_completed(
-    world: World, targets: Targets
-) -> None:
-    added = lessons.add(world.library, READ_FIRST)
-    line = f"- {READ_FIRST} <!-- lesson {added.id} -->\n"
-    file = put_file(targets.tools / "tmux.md", line)  # it stands there, and nothing says so yet
-    for target in ("tool/tmux", "skill/tmux"):
-        assert (
-            lessons.promote_lesson(world.library, added.handle, target, targets).change
-            == "promoted"
-        )
-    assert file.read_text() == line
-    matter = lessons.show(world.library, added.handle).frontmatter
-    assert (matter["status"], matter["promoted_to"]) == ("promoted", ["tool/tmux", "skill/tmux"])
-    assert health.validate(world.library).problems == ()
-    done = lessons.wrong(world.library, added.handle)
-    assert done.change == "wrong"
-    assert [
-        note for note in done.notes if "it still stands in tool/tmux" in note and "by hand" in note
-    ]
-
-
-@pytest.mark.parametrize(
-    "old", [b"# Mine\r\n\r\nText.\r\n", b"no line end", b"\xef\xbb\xbf# BOM\n\x0c tail \n\n", b""]
-)
-def test_every_byte_that_is_there_stays(world: World, targets: Targets, old: bytes) -> None:
-    file = targets.tools / "tmux.md"
-    put_file(file, old)
-    file.chmod(0o640)
-    lessons.promote_lesson(
-        world.library, lessons.add(world.library, READ_FIRST).handle, "tool/tmux", targets
-    )
-    new = file.read_bytes()
-    assert new.startswith(old)
-    assert len(new) > len(old)
-    assert file.stat().st_mode & 0o777 == 0o640
-    assert (b"\r\n## Lessons\r\n" in new) == (b"\r" in old)
-    assert os.listdir(file.parent) == ["tmux.md"]
-
-
-@given(st.text(st.sampled_from("# Lessons\r\n-x"), max_size=40))
-def test_an_addition_is_made_once_whatever_the_text(text: str) -> None:
-    once = text + addition(text, LIGHT)
-    assert LESSON in once
-    assert addition(once, LIGHT) == ""
-    row = next(row for row in once.splitlines() if LESSON in row)
-    assert row.startswith("- WHEN ")
-
-
-@pytest.mark.parametrize("kind", ["skill", "tool"])
-def test_a_name_never_leads_out_of_its_folder(targets: Targets, kind: str) -> None:
-    for name in (
-        "..",
-        ".",
-        "a/b",
-        "../b",
-        "/etc/passwd",
-        ".hidden",
-        "a\\b",
-        "con",
-        "a\x00b",
-        "x" * 300,
-    ):
-        with pytest.raises(UsageError):
-            target_of(f"{kind}/{name}", targets)
-
-
-def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    targets.skills.mkdir(parents=True)
-    (targets.skills / "tmux").symlink_to(tmp_path / "elsewhere")
-    handle = lessons.add(world.library, READ_FIRST).handle
-    with pytest.raises(Refused, match="symbolic link"):
-        lessons.promote_lesson(world.library, handle, "skill/tmux", targets)
-    assert os.listdir(tmp_path / "elsewhere") == []
-    assert listed_lessons(world.library).total == 1
-
-
-def test_nothing_is_marked_where_the_target_cannot_be_written(
-    world: World, targets: Targets
-) -> None:
-    handle = lessons.add(world.library, READ_FIRST).handle
-    file = put_file(targets.tools / "tmux.md", b"\xff\xfe")
-    with pytest.raises(InvalidEntry):
-        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert file.read_bytes() == b"\xff\xfe"
-    file.unlink()
-    targets.tools.rmdir()
-    put_file(targets.tools, "a file, not a folder")
-    with pytest.raises((StorageFailed, Conflict)):
-        lessons.promote_lesson(world.library, handle, "tool/tmux", targets)
-    assert listed_lessons(world.library).total == 1
-
-
-def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets) -> None:
-    patterns = [parse(f"WHEN case {n} -> DO step {n} -> BECAUSE reason {n}") for n in range(6)]
-    added = [lessons.add(world.library, pattern) for pattern in patterns]
-
-    def promote(handle: str) -> None:
-        with Library(world.root, world.options) as library:
-            lessons.promote_lesson(library, handle, "tool/tmux", targets)
-
-    threads = [threading.Thread(target=promote, args=(one.handle,)) for one in added]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    text = (targets.tools / "tmux.md").read_text()
-    assert [text.count(one.id) for one in added] == [1] * 6
-    assert listed_lessons(world.library).total == 0

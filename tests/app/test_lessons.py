@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, lessons, search
-from ai_lessons.app.answers import Answer, LessonDraft, Query
+from ai_lessons.app import editing, entries, lessons, validation
+from ai_lessons.app.answers import LessonDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.model.entries import LESSONS, Filter, Kind
-from ai_lessons.model.lessons import ScopePlace, parse, place_of
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.lessons import parse
 from app.world import LESSON, OTHER, SCRIPT, World, lesson, listed_lessons
 from real_world import put_file
 
@@ -104,7 +104,7 @@ def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:
     side = world.read("p/scripts/v1/go.sh.md")
     assert "title: Greeter\n" in side
     assert world.read("p/scripts/v1/go.sh") == "#!/bin/sh\n# Says hello.\necho hello\n"
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> None:
@@ -225,7 +225,7 @@ def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_i
         edit(LESSON, lambda text, _: text.replace("has_script:", "proves:"))
     assert "has_script" in world.read("p/lessons/a.md")
     assert edit(LESSON, lambda text, _: text + "More.\n") is not None
-    (problem,) = health.validate(world.library).problems
+    (problem,) = validation.validate(world.library).problems
     assert (
         "has_script leads from any entry to a script, not from a lesson to a lesson"
         in problem.message
@@ -248,48 +248,13 @@ def test_handles_ends_ids_and_paths_name_an_entry(world: World) -> None:
 READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
 
 
-def searched(world: World, text: str, scope: str | None = None) -> Answer:
-    """As `lesson search` searches."""
-    at = place_of(scope) if scope else ScopePlace("")
-    return search.search(
-        world.library, Query(text, Filter(LESSONS, at.project or None, scopes=at.scopes))
-    )
-
-
-def test_a_scope_of_a_user_or_of_a_path_is_kept_and_told_apart(world: World) -> None:
-    scopes = ("user:alex", "user:kim", "project:/a/shop", "project:/b/shop", "shop", "")
-    ids = {scope: lessons.add(world.library, READ_FIRST, scope=scope).id for scope in scopes}
-    assert len(set(ids.values())) == len(scopes)
-    assert lessons.add(world.library, READ_FIRST, scope="project:/a/shop").change == "unchanged"
-
-    def seen(scope: str | None) -> set[str]:
-        listed = {one.id for one in listed_lessons(world.library, scope=scope).entries}
-        found = {hit.entry.id for hit in searched(world, "tmux", scope=scope).lessons}
-        assert found == listed - {one for one in listed if one not in ids.values()}
-        return {name for name, one in ids.items() if one in listed}
-
-    assert seen(None) == set(scopes)
-    assert seen("global") == {""}
-    assert seen("user:alex") == {"user:alex"}
-    assert seen("shop") == {"shop", "project:/a/shop", "project:/b/shop"}
-    assert seen("project:/a/shop") == {"shop", "project:/a/shop"}
-    assert seen("project:shop") == seen("shop")
-    found = lessons.load(world.library, "user:alex")
-    groups = [(name, ids["user:alex"] in {one.id for one in group}) for name, group in found.groups]
-    assert groups == [("global", False), ("user:alex", True)]
-    assert lessons.load(world.library, "user:alex", limit=1).active == found.active
-    assert lessons.add(world.library, READ_FIRST, scope="project:/").path.startswith("global/")
-    path = next(one.path for one in listed_lessons(world.library, scope="user:kim").entries)
-    assert "scope: user:kim\n" in world.read(path)
-
-
 def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_active_again(
     world: World,
 ) -> None:
     first = lessons.add(world.library, READ_FIRST)
     lessons.wrong(world.library, first.handle, "plainly false")
     assert lessons.wrong(world.library, first.handle, "too specific").change == "wrong"
-    assert lessons.show(world.library, first.handle).frontmatter["reason"] == "too specific"
+    assert entries.show(world.library, first.handle).frontmatter["reason"] == "too specific"
     before = world.commits()
     assert lessons.wrong(world.library, first.handle).change == "unchanged"
     assert world.commits() == before
@@ -301,26 +266,3 @@ def test_a_lesson_that_was_wrong_is_told_to_who_repeats_it_and_can_be_made_activ
         first.handle,
         again.handle,
     }
-
-
-def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
-    for number, origin in enumerate(["user", "ai", "ai", "ai"]):
-        text = lesson(LESSON[:-1] + "ABCD"[number], f"Number {number}", **{"from": origin})
-        world.write(f"global/lessons/{number}.md", text.replace("T20:14", f"T1{number}:00"))
-    found = lessons.load(world.library, limit=2)
-    assert found.active == 4
-    assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
-
-
-def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
-    library = world.library
-    for number, by in enumerate(("user", "ai", "ai")):
-        for scope in ("", "tmux"):
-            lessons.add(
-                library, parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by=by
-            )
-    found = lessons.load(library, "tmux", limit=3)
-    assert found.active == 6
-    assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
-    assert all(entries[0].from_ == "user" for _, entries in found.groups)
-    assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]

@@ -19,6 +19,7 @@ from ai_lessons.app import (
     setup,
     sharing,
     transfer,
+    validation,
 )
 from ai_lessons.app.answers import LessonDraft, Query, ResourceDraft, RuleDraft
 from ai_lessons.app.setup import migrate
@@ -50,7 +51,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     fixture(world, version)
     done = setup.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     shown = entries.show(world.library, LESSON)
     assert shown.entry.pattern.startswith("WHEN updating a workflow -> DO GET it first")
     assert [one.entry.id for one in shown.related if one.entry] == [SCRIPT]
@@ -147,8 +148,8 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
     "approve-rule": lambda it, _: review.approve_rule(it, RULE),
     "reject-rule": lambda it, _: review.reject_rule(it, RULE),
-    "adopt": lambda it, _: health.adopt(it, ["jira/notes.md"]),
-    "validate --fix": lambda it, _: health.validate(it, fix=True),
+    "adopt": lambda it, _: validation.adopt(it, ["jira/notes.md"]),
+    "validate --fix": lambda it, _: validation.validate(it, fix=True),
     "config set": lambda it, _: setup.config_set(it, "events", "false"),
     "params": lambda it, _: health.params_reset(it, "injection_budget"),
     "save": lambda it, _: sharing.save(it),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ai_lessons.app import health, proposals, review, transfer
+from ai_lessons.app import proposals, review, transfer, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.connectors import exporters
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
@@ -195,7 +195,7 @@ def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None
     text = world.read(doc.path)
     assert text.count("How to deploy the shop") == 2
     assert [word in text for word in ("  - has_doc: ", "  - has_script: ")] == [True, True]
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     assert (
         transfer.import_files(
             world.library, [skill / "SKILL.md"], "skills", project="shop"
@@ -224,7 +224,7 @@ def test_memories_of_an_agent_are_lessons_and_their_index_is_none(
         "not recognised",
         "skipped",
     ]
-    assert (done.queued, health.validate(world.library).problems) == ((), ())
+    assert (done.queued, validation.validate(world.library).problems) == ((), ())
 
 
 def test_notes_of_basic_memory_keep_their_links(world: World, tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
         put_files(
             pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"}
         )
-        transfer.export_site(world.library, pages, draw, None)
+        transfer.export_site(world.library, pages, draw, None, form="site")
         left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
         left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
         left -= {listed} if listed.startswith("entry/01") else set()
@@ -458,7 +458,7 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
     put_files(pages, {".ai-lessons-site": "\n".join(LISTED).format(home=home).encode()})
     (pages / "entry").symlink_to(home)
     with pytest.raises(Refused, match="symbolic link"):
-        transfer.export_site(world.library, pages, draw, None)
+        transfer.export_site(world.library, pages, draw, None, form="site")
     assert not (pages / "index.html").exists()
     assert contents(home) == before
 
@@ -466,13 +466,13 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
 def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path: Path) -> None:
     put_files(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
     with pytest.raises(Refused, match="is not ours") as error:
-        transfer.export_site(world.library, tmp_path / "pages", draw, None)
+        transfer.export_site(world.library, tmp_path / "pages", draw, None, form="site")
     assert "--replace" in error.value.hint
     assert contents(tmp_path / "pages") == {
         ".ai-lessons-site": b"search.json",
         "index.html": b"mine",
     }
-    transfer.export_site(world.library, tmp_path / "pages", draw, None, replace=True)
+    transfer.export_site(world.library, tmp_path / "pages", draw, None, form="site", replace=True)
     assert (tmp_path / "pages/index.html").read_bytes() == b"new"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from a_server import Reply, Site, serving
-from ai_lessons.app import editing, entries, health, resources
+from ai_lessons.app import editing, entries, resources, validation
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
@@ -44,7 +44,7 @@ def test_a_page_is_a_doc_that_is_asked_again_only_if_it_changed(world: World, si
     assert f"source_url: {url}\n" in text
     assert 'etag: "\\"1\\""\n' in text
     assert text.endswith("# Retries\n\nThe wait doubles.\n")
-    assert (add(world, url).unchanged, health.validate(world.library).problems) == (1, ())
+    assert (add(world, url).unchanged, validation.validate(world.library).problems) == (1, ())
     (done,) = resources.refresh(world.library, [made.handle], allow_private=True)
     assert not done.changed
     site.replies["/docs/a.html"] = page("Retries", "The wait triples.", etag='"2"')
@@ -188,7 +188,7 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
     world.write("blog/a.md", toml)
     world.write("blog/b.md", bad)
     world.write("blog/c.md", "---\nid: intro\nkind: Deployment\n---\nText of the walrus.\n")
-    (adopted,) = health.adopt(world.fresh(), [])
+    (adopted,) = validation.adopt(world.fresh(), [])
     assert adopted.path == "blog/c.md"
     assert (world.root / "blog/a.md").read_text() == toml
     assert (world.root / "blog/b.md").read_text() == bad
@@ -197,7 +197,7 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
         .read_text()
         .startswith("---\nid: intro\nkind: Deployment\nai-lessons:\n")
     )
-    assert not health.validate(world.fresh(), ["blog/c.md"]).problems
+    assert not validation.validate(world.fresh(), ["blog/c.md"]).problems
     assert world.found("ibis") == ["b"]
     (heron,) = [one for one in entries.list_entries(world.fresh()).entries if one.title == "Heron"]
     with pytest.raises(InvalidEntry, match="TOML"):
@@ -205,7 +205,7 @@ def test_adopting_leaves_what_cannot_be_changed(world: World) -> None:
     notes = entries.list_entries(world.fresh()).notes
     assert any("1 page is read as text" in note for note in notes)
     assert not any("left out" in note for note in notes)
-    assert [problem.path for problem in health.validate(world.fresh(), []).problems] == [
+    assert [problem.path for problem in validation.validate(world.fresh(), []).problems] == [
         "blog/b.md"
     ]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, entries, health, proposals, review, transfer
+from ai_lessons.app import editing, entries, proposals, review, transfer, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
@@ -273,7 +273,7 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
     assert [where for where, _ in done.skipped] == ["bin.md"]
     assert [one.title for one in done.queued] == ["Do"]
     assert world.commits()[0] == "Import 2 entries from notes"
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     again = transfer.import_files(world.library, [notes], "markdown", project="shop")
     assert (again.written, again.queued, again.unchanged) == ((), (), 3)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, health, proposals, resources, review
+from ai_lessons.app import editing, outdated, proposals, resources, review, sources, validation
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Kind
@@ -20,7 +20,7 @@ def place(world: World, entry_id: str = LESSON, project: str = "global", **more:
 
 
 def found(world: World) -> list[tuple[str, str, str]]:
-    listed = health.review(world.library)
+    listed = outdated.review(world.library)
     return [(one.entry.id, one.reason, one.detail) for one in listed]
 
 
@@ -204,7 +204,7 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     source.write_text("# Api\n\nTwo.\n")
     told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
     assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
-    (stale,) = health.stale(world.library.primary)
+    (stale,) = sources.stale(world.library.primary)
     assert (stale.handle, stale.path, f"refresh {doc.handle}" in stale.reason) == (
         doc.handle,
         told,
@@ -223,19 +223,19 @@ def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(
 ) -> None:
     place(world, review_by="2026-10-01")
     path = f"global/lessons/{LESSON}.md"
-    assert health.validate(world.library).problems == ()
-    (problem,) = health.validate(world.library, content=True).problems
+    assert validation.validate(world.library).problems == ()
+    (problem,) = validation.validate(world.library, content=True).problems
     assert (problem.path, problem.message) == (
         path,
         "to be reviewed: it was to be reviewed by 2026-10-01",
     )
-    assert health.validate(world.library, [path], content=True).problems == (problem,)
+    assert validation.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
-    assert health.validate(world.library, ["web"], content=True).problems == ()
+    assert validation.validate(world.library, ["web"], content=True).problems == ()
     side = f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n"
     world.committed("global/scripts/unversioned/x.sh.md", side)
     assert (SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh") in found(world)
-    problems = health.validate(world.library, content=True).problems
+    problems = validation.validate(world.library, content=True).problems
     assert {one.path for one in problems} == {path, "global/scripts/unversioned/x.sh.md"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, health, resources, running
+from ai_lessons.app import entries, resources, running, sources
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
@@ -57,7 +57,7 @@ def test_what_a_person_wrote_about_a_script_in_place_stays_at_a_refresh(
     birds.write_text(STORKS)
     assert resources.refresh(world.library, [made.id])[0].changed
     assert world.read(side).endswith("---\nNeeds a boat.\n")
-    assert list(health.stale(world.library.primary)) == []
+    assert list(sources.stale(world.library.primary)) == []
 
 
 def test_a_pulled_script_in_place_is_read_once_it_is_trusted(world: World, birds: Path) -> None:
@@ -106,7 +106,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
     made = world.bring(birds, kind=Kind.SCRIPT).written[0]
     assert entries.show(world.library, made.id).notes == ()
     birds.write_text(STORKS)
-    (stale,) = health.stale(world.library.primary)
+    (stale,) = sources.stale(world.library.primary)
     assert (stale.handle, stale.path) == (made.handle, str(birds))
     assert any(
         "changed since it was read" in note for note in entries.show(world.library, made.id).notes
@@ -118,7 +118,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
     assert resources.refresh(world.library, [made.id])[0].changed
     shown = entries.show(world.library, made.id)
     assert (shown.body, shown.code) == ("Count the storks.\n", STORKS)
-    assert list(health.stale(world.library.primary)) == []
+    assert list(sources.stale(world.library.primary)) == []
     with pytest.raises(Refused, match="has never been run"):
         running.run(world.library, made.id, [])
 
@@ -130,12 +130,12 @@ def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(
     (
         world.library.primary.store.state_dir / "trusted-sources.jsonl"
     ).unlink()  # as in the clone of somebody else
-    assert list(health.stale(world.library.primary)) == []
+    assert list(sources.stale(world.library.primary)) == []
     (tmp_path / "guide.md").write_text("# Guide\n\nNew.\n")
-    (stale,) = health.stale(world.library.primary)
+    (stale,) = sources.stale(world.library.primary)
     assert stale.handle == doc.handle
     assert any(
         "changed since it was read" in note for note in entries.show(world.library, doc.id).notes
     )
     (tmp_path / "guide.md").unlink()
-    assert list(health.stale(world.library.primary)) == [], "it may be on another machine"
+    assert list(sources.stale(world.library.primary)) == [], "it may be on another machine"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.app import (
     editing,
-    health,
     lessons,
     proposals,
     resources,
@@ -21,9 +20,9 @@ from ai_lessons.app import (
     setup,
     sharing,
     transfer,
+    validation,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
-from ai_lessons.app.lessons import Targets
 from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
 from ai_lessons.app.setup import init_repository
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
@@ -95,7 +94,7 @@ JOBS: dict[str, Callable[[World], object]] = {
     "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
     "adopt": lambda w: (
         w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
-        health.adopt(w.library, ["notes/plain.md"]),
+        validation.adopt(w.library, ["notes/plain.md"]),
     ),
     "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
     "script": lambda w: w.bring(
@@ -145,7 +144,7 @@ def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(
         "global/docs/unversioned/one.md"
     )
     assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
     with pytest.raises(InvalidEntry, match="Stripe"):
         resources.refresh(library, ["global/docs/unversioned/one.md"])
@@ -164,7 +163,7 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
     assert world.bring(
         script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]
     ).commit
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
 
 
 def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(
@@ -181,7 +180,7 @@ def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_mov
     editing.update(
         world.library, made.id, content=more, allow_secrets=[(mark_of(told.value), "a test key")]
     )
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     moved = editing.update(world.library, made.id, project="other")
     assert moved.path.startswith("other/")
     assert moved.commit
@@ -218,7 +217,7 @@ def test_mending_leaves_out_what_holds_a_secret_and_mends_the_rest(world: World)
         world.write(
             f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}"
         )
-    report = health.validate(world.library, fix=True)
+    report = validation.validate(world.library, fix=True)
     assert report.fixed == ("p/docs/v1/good.md -> p/docs/v2/good.md",)
     assert any("GitLab" in problem.message for problem in report.problems)
     assert not in_git(world)
@@ -244,16 +243,6 @@ def test_a_note_of_feedback_with_a_secret_is_refused(world: World) -> None:
     with pytest.raises(UsageError, match="note"):
         editing.feedback(world.library, made.id, "helpful", SECRET)
     assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
-
-
-def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
-    world.committed("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
-    targets = Targets(tmp_path / "skills", tmp_path / "tools")
-    with pytest.raises(InvalidEntry, match="GitLab") as told:
-        lessons.promote_lesson(world.library, LESSON, "tool/login", targets)
-    assert not targets.tools.exists()
-    editing.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
-    assert lessons.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
 def test_an_export_that_holds_one_comes_in_only_with_its_reason(
@@ -499,7 +488,7 @@ def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World
         "A token", FAKE["GitHub"], allow_secrets=[(mark, "revoked: it is in the vendor's blog")]
     )
     assert f"  - {mark}: " in world.read(made.path)
-    assert health.validate(world.library).problems == ()
+    assert validation.validate(world.library).problems == ()
     with pytest.raises(InvalidEntry, match="AWS"):
         editing.update(world.library, made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
     assert editing.update(world.library, made.id, confidence="low").commit
@@ -511,7 +500,7 @@ def test_a_secret_that_git_has_already_does_not_stop_another_change(world: World
         editing.update(world.library, "p/lessons/a.md", title="Another title")
     world.commit()
     assert editing.update(world.library, "p/lessons/a.md", title="Another title").commit
-    (problem,) = health.validate(world.library).problems
+    (problem,) = validation.validate(world.library).problems
     assert (problem.path, problem.line > 0) == ("p/lessons/a.md", True)
     assert "Slack" in problem.message
     assert FAKE["Slack"] not in problem.message

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, lessons, setup
+from ai_lessons.app import editing, entries, lessons, outdated, setup
 from ai_lessons.app.answers import ContextQuery, LessonDraft
-from ai_lessons.app.lessons import Targets
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import EntrySummary
@@ -187,9 +186,6 @@ WAYS: dict[str, Callable[[World, Library, str], object]] = {
     "contradict": lambda world, bot, ref: editing.link(
         bot, world.add("Other", "Text.").id, ref, "contradicts"
     ),
-    "promote": lambda world, bot, ref: lessons.promote_lesson(
-        bot, ref, "tool/git", Targets(world.root.parent / "skills", world.root.parent / "tools")
-    ),
 }
 
 
@@ -203,10 +199,8 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
     ) as refused:
         way(world, world.fresh(agent="bot"), made.id)
     assert "ai-lessons admin review" in refused.value.hint
-    assert [
-        x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id
-    ] == [made.id]
-    (asked,) = [x.detail for x in health.review(world.fresh()) if x.entry.id == made.id]
+    assert made.id in {lesson.id for lesson in listed_lessons(world.fresh()).entries}
+    (asked,) = [x.detail for x in outdated.review(world.fresh()) if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
 
 
@@ -222,9 +216,7 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     )
     asked = ContextQuery(budget=9)
     assert firm.id in [summary.id for summary in context.context(world.fresh(), asked).lessons]
-    assert firm.id in [
-        summary.id for _, group in lessons.load(world.fresh()).groups for summary in group
-    ]
+    assert firm.id in {lesson.id for lesson in listed_lessons(world.fresh()).entries}
     editing.link(world.fresh(), ZEBRA_ID, firm.id, relation)
     assert firm.id not in [summary.id for summary in context.context(world.fresh(), asked).lessons]
 
@@ -239,10 +231,10 @@ def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_h
         world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check"
     )
     assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
-    (asked,) = health.review(world.fresh())
+    (asked,) = outdated.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
     editing.keep(world.fresh(), made.id)
-    assert health.review(world.fresh()) == ()
+    assert outdated.review(world.fresh()) == ()
 
 
 def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors import importers, instruction_files, packages
+from ai_lessons.connectors import importers, instruction_files
+from ai_lessons.connectors import manifests as connectors_manifests
 from ai_lessons.connectors.exporters import Bundle
-from ai_lessons.connectors.packages import manifests
+from ai_lessons.connectors.manifests import manifests
 from ai_lessons.model.frontmatter import listed, read_entry
 from real_world import Git, put_file
 
@@ -117,9 +118,9 @@ def test_pipes_and_folders_are_nothing_to_read_and_huge_files_are_named(git_repo
 
 
 def test_the_number_of_files_is_bounded(git_repo: Path) -> None:
-    put(git_repo, *(f"requirements-{n:02}.txt" for n in range(packages.MOST_FILES + 4)))
+    put(git_repo, *(f"requirements-{n:02}.txt" for n in range(connectors_manifests.MOST_FILES + 4)))
     files, left_out = manifests(git_repo)
-    assert len(files) == packages.MOST_FILES
+    assert len(files) == connectors_manifests.MOST_FILES
     assert left_out == [f"requirements-{len(files)}.txt and others: {len(files)} files were read"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors.packages import Sources
+from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.git.objects import History, unified
 from ai_lessons.git.worktree import locate

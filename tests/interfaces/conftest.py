@@ -11,7 +11,6 @@ import pytest
 from ai_lessons.interfaces import cli
 from interfaces.a_terminal import Child, Spawn
 from interfaces.agent_host import Host
-from interfaces.look_world import Served, serve
 from interfaces.world import (
     FILES,
     PROGRAM,
@@ -135,14 +134,6 @@ def spawn() -> Iterator[Spawn]:
     yield start
     for child in started:
         child.close(force=True)
-
-
-@pytest.fixture(scope="module")
-def look(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A page that the tests of a file share."""
-    served = serve(tmp_path_factory.mktemp("look"))
-    yield served
-    served.stop()
 
 
 @pytest.fixture

@@ -1,22 +1,20 @@
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from interfaces.world import PROGRAM, Run, environment
 from real_world import put_file
 
 
-def complete(line: str, kind: str = "bash", **environ: str) -> tuple[list[str], str]:
+def complete(
+    line: str, kind: str = "bash", program: Sequence[str] = PROGRAM, **environ: str
+) -> tuple[list[str], str]:
     """What the shell gets for a line whose last word (after the last blank) is being typed, and stderr."""
-    name, program = (
-        ("LESSON", LESSON_PROGRAM) if line.startswith("lesson ") else ("AI_LESSONS", PROGRAM)
-    )
-    asked = {
-        f"_{name}_COMPLETE": f"{kind}_complete",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(line.count(" ")),
-    }
+    name = line.split(" ", maxsplit=1)[0]
+    variable = f"_{name.replace('-', '_').upper()}_COMPLETE"
+    asked = {variable: f"{kind}_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     done = subprocess.run(
         program, capture_output=True, text=True, check=False, env=environment(**asked, **environ)
     )
@@ -44,8 +42,6 @@ def test_commands_are_completed_without_a_repository() -> None:
         ("ai-lessons contribute add --tags jira-api,work", ["jira-api,workflows"]),
         ("ai-lessons contribute link L-8F3K2A S-", ["S-9XW2RB"]),
         ("ai-lessons contribute add --confidence very", ["very-low", "very-high"]),
-        ("lesson a", ["add"]),
-        ("lesson list --scope jir", ["jira-api"]),
     ],
 )
 def test_real_values_of_the_repository_are_offered(

@@ -8,7 +8,7 @@ import pytest
 from ai_lessons.interfaces.cli import command as cli_command
 from ai_lessons.interfaces.cli import root
 from ai_lessons.interfaces.cli.options import context_tags, new_link, words
-from interfaces.world import LESSON_PROGRAM, PROGRAM, Run, environment
+from interfaces.world import PROGRAM, Run, environment
 
 COMMANDS = {
     path: command
@@ -137,7 +137,7 @@ def test_a_new_link_may_name_its_relation() -> None:
     ("program", "words"),
     [
         (PROGRAM, [b"search", b"Gr\xfc\xdfe"]), (PROGRAM, [b"--repo", b"\xff"]), (PROGRAM, [b"--", b"\xff"]),
-        (LESSON_PROGRAM, [b"\xff", b"--json"]), (MCP_PROGRAM, [b"--repo", b"\xff"]),
+        (PROGRAM, [b"\xff", b"--json"]), (MCP_PROGRAM, [b"--repo", b"\xff"]),
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_text_are_an_error_of_usage(

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import EXIT_BUG
-from ai_lessons.interfaces import lesson
 from interfaces.world import Run
 from real_world import put_file
 
@@ -43,7 +42,6 @@ def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run
     for words in READS:
         done = run(*words)
         assert done.code != EXIT_BUG, (words, done.err)
-    assert lesson.run(["load"]) != EXIT_BUG
     for path in paths:
         for words in (("recall", "show"), ("recall", "why")):
             done = run(*words, path)

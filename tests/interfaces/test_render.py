@@ -15,9 +15,10 @@ from ai_lessons.app.answers import (
     Stale,
     Written,
 )
-from ai_lessons.app.health import Check, Report
+from ai_lessons.app.health import Check
 from ai_lessons.app.resources import PassagePreview, Refreshed
 from ai_lessons.app.search_index import ModelState
+from ai_lessons.app.validation import Report
 from ai_lessons.errors import Problem
 from ai_lessons.git.objects import FileRevision
 from ai_lessons.interfaces import text as interfaces_text

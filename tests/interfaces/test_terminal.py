@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.answers import Skipped, Suggested, Written
-from ai_lessons.app.health import Outdated
-from ai_lessons.app.lessons import LessonGroup, Loaded
+from ai_lessons.app.outdated import Outdated
 from ai_lessons.app.promotion import EvaluationFinding, EvaluationReport, Promoted
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
@@ -175,10 +174,6 @@ WRITTEN = Written("01J", "L-1", Kind.LESSON, "t", "p", "c")
 WROTE = {"id": "01J", "handle": "L-1", "path": "p", "commit": "c"}
 TORN = EntryConflict("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
 CHANGE = Written("01J", "L-1", Kind.LESSON, "t", "p", None, change="added", origin="ai")
-ROW = {
-    "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,
-    "title": "t", "path": "p/lessons/x.md",
-}  # fmt: skip
 LIGHT = output.encode(LESSON)
 PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
 SAID = {
@@ -194,8 +189,6 @@ SHAPED: list[tuple[Any, Any]] = [
     (CHANGE, {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added"}),
     (CHANGE._replace(target="/t", notes=("n",)),
      {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
-    (Loaded((LessonGroup("global", (LESSON,)),), 1),
-     {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
     (NotShown(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),

@@ -26,7 +26,6 @@ _PATIENTLY = (
 )
 PATIENT = (sys.executable, "-c", _PATIENTLY)
 """The program where a host and a helper wait for each other as long as a machine takes that is busy with other work."""
-LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.lesson import main; main()")
 
 
 def program_in(folder: Path) -> Path:

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.connectors.packages import Manifest, Use, direct, in_use, names_of_package, packages
+from ai_lessons.connectors.manifests import (
+    Manifest,
+    Use,
+    direct,
+    in_use,
+    names_of_package,
+    packages,
+)
 
 REQUIREMENTS = """\
 # pinned by hand

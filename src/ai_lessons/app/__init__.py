@@ -1,8 +1,9 @@
 """The jobs: a module for each topic, a function for each job. Prints nothing and asks nothing.
 
-A module is loaded when it is first named, as in `app.health.validate(…)`: a list must not pay for
-writing. Begin with `workspace` (what is open), then `answers` (what jobs take and give). Imports
-all packages but `interfaces`.
+A module is loaded when it is first named, as in `app.editing.add_lesson(…)`: a list must not pay
+for writing. Begin with `workspace` (what is open), then `answers` (what jobs take and give).
+Imports all packages but `interfaces`. What a module uses of another counts as an import of it, and
+no circle is among them (`tests/test_architecture.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ if TYPE_CHECKING:
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         checked_files as checked_files, counted_elsewhere as counted_elsewhere,
         daemon_client as daemon_client, edited_texts as edited_texts, editing as editing, entries as entries,
-        harvest as harvest, health as health, index_places as index_places,
-        lessons as lessons, link_effects as link_effects, meaning as meaning,
-        open_repository as open_repository, pending as pending,
-        played_checks as played_checks, promotion as promotion, proposals as proposals, quotes as quotes,
+        harvest as harvest, health as health, index_places as index_places, kept_files as kept_files,
+        lessons as lessons, link_effects as link_effects, meaning as meaning, notes as notes,
+        open_repository as open_repository,
+        outdated as outdated, pending as pending, played_checks as played_checks, policies as policies,
+        promotion as promotion, proposals as proposals, quotes as quotes,
         resources as resources, review as review, rule_checks as rule_checks,
         running as running, search as search, search_index as search_index,
-        secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, transfer as transfer,
-        trust as trust, usage as usage,
+        secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, sources as sources,
+        transfer as transfer, trust as trust, usage as usage, validation as validation,
         vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 

@@ -602,10 +602,9 @@ class CodeFolder:
                 stamps |= {str(folder / name): _stamp(folder / name) for name in names}
         row = self._kept["packages"].get(str(self._cwd))
         if row is None or row[0] != stamps:
-            # it takes half a second
-            from ai_lessons.connectors import packages
+            from ai_lessons.connectors import manifests
 
-            uses = packages.pins(packages.stating(self._cwd))
+            uses = manifests.pins(manifests.stating(self._cwd))
             row = [
                 stamps,
                 {name: (first.version, first.path) for name, (first, *_) in uses.items()},

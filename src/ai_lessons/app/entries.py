@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Query, Usage
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
-    from ai_lessons.connectors.packages import Use
+    from ai_lessons.connectors.manifests import Use
     from ai_lessons.git.objects import FileRevision
     from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
@@ -258,7 +258,7 @@ def _in_use(
 
     Those asked for, or all), and notes on it.
     """
-    from ai_lessons.connectors.packages import in_use, manifests
+    from ai_lessons.connectors.manifests import in_use, manifests
 
     if projects is None:
         project = query.filters.project
@@ -323,7 +323,8 @@ def show(
     else:
         # most are kept here, and need no look elsewhere
         kept_elsewhere = summary.script_path or summary.source_path
-        notes = tuple(app.health.told_of_sources(opened, [summary]) if kept_elsewhere else ())
+        notes = tuple(app.sources.told_of_sources(opened, [summary]) if kept_elsewhere else ())
+    notes = (*notes, *app.notes.notes_on(opened, [summary]))
     approval = None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
@@ -795,10 +796,10 @@ def _title(related: Related) -> str:
 
 def _merge_lines(repo: RepositorySession, summary: EntrySummary) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
-    # what is no rule need not pay for what rules are judged with
-    from ai_lessons.app.review import taken
+    # only the history of an entry asks for it
+    from ai_lessons.approval.proposals import taken_on
 
-    for proposal in taken(repo, summary.id):
+    for proposal in taken_on(repo.store.worktree, repo.rules.ref(), summary.id):
         if proposal.how == "merge":
             way = f"by a merge of {proposal.proposal}"
         else:

@@ -1,92 +1,40 @@
-"""Checks: validation and repair of files, the doctor, statistics, stale entries, learning parameters."""
+"""The doctor, what waits, statistics, and the parameters that learn."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from hashlib import sha256
-from shlex import quote as for_shell
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import app
-from ai_lessons.app import anchors, authorship, editing, meaning, secrets, setup
-from ai_lessons.app.answers import Judged, KeptRule, Stale, Written
-from ai_lessons.app.link_effects import superseded_by
-from ai_lessons.app.resources import source_of
-from ai_lessons.app.trust import is_url, known_sources, source_mark
+from ai_lessons import app, extensions
+from ai_lessons.app import anchors, meaning, setup
+from ai_lessons.app.kept_files import taken_away
 from ai_lessons.app.usage import JUDGED
-from ai_lessons.app.write_checks import texts_of
-from ai_lessons.approval.state import odd_commits
-from ai_lessons.errors import (
-    AiLessonsError,
-    InvalidEntry,
-    NotFound,
-    Problem,
-    Refused,
-    UnsupportedRepository,
-)
-from ai_lessons.git import files, hooks, plumbing
+from ai_lessons.app.validation import attribute_problems, entry_files
+from ai_lessons.errors import AiLessonsError, NotFound, Refused
+from ai_lessons.git import hooks, plumbing
 from ai_lessons.git.commit import ignored_entries, loose
-from ai_lessons.git.encodings import ATTRIBUTE
-from ai_lessons.git.store import AUTOCOMMIT, Change, Store
-from ai_lessons.git.worktree import branch_name, locate, walk
+from ai_lessons.git.store import AUTOCOMMIT
+from ai_lessons.git.worktree import branch_name
 from ai_lessons.learning.selection import Effect, measured
-from ai_lessons.learning.statistics import (
-    DEFINITIONS,
-    RESET,
-    SCRIPT_FAILED,
-    SCRIPT_OK,
-    Event,
-    ParameterState,
-)
-from ai_lessons.model import checks, expression, frontmatter, layout, markdown
-from ai_lessons.model.check_drafts import fitting
-from ai_lessons.model.check_forms import checks_of, text_checks
-from ai_lessons.model.checks import day_of
-from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
-from ai_lessons.model.entries import (
-    Entry,
-    EntrySummary,
-    Filter,
-    Kind,
-    Relation,
-    handle,
-    json_fields,
-)
-from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import blob_id
+from ai_lessons.learning.statistics import DEFINITIONS, RESET, Event, ParameterState
+from ai_lessons.model import layout
+from ai_lessons.model.config import DEFAULT_MODEL
+from ai_lessons.model.entries import Filter, Kind, Relation, handle
 from ai_lessons.model.links import clusters
-from ai_lessons.model.rule_checks import EXTRA, runs
-from ai_lessons.model.texts import codec_of, decode, first_of, is_english, one_line
-from ai_lessons.search.catalog_update import join, units
+from ai_lessons.model.texts import first_of, is_english
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping
 
+    from ai_lessons.app.answers import Judged, KeptRule
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.git.store import PendingCommit
     from ai_lessons.model import Where
 
     # State (ok, warning or error), what was found, and what mends it; see `Check`
     Finding = tuple[str, str, str]
-
-
-class Report(NamedTuple):
-    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read.
-
-    `notes` name files that no job takes care of, which is no problem of any file.
-    """
-
-    problems: tuple[Problem, ...]
-    fixed: tuple[str, ...]
-    files: int
-    notes: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):
@@ -135,443 +83,6 @@ class Stats(NamedTuple):
     kept: tuple[KeptRule, ...] = ()
 
 
-@json_fields(entry=True)
-class Outdated(NamedTuple):
-    """An entry to look at again.
-
-    `reason`: not_followed, never_broken, check_fits, quoted, about, review_by, asked, applies_to, repeats,
-    source, failing, or never_helpful.
-    """
-
-    entry: EntrySummary
-    reason: str
-    detail: str
-
-
-def validate(
-    library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False
-) -> Report:
-    """Every problem of every file, or of those named and below the folders named.
-
-    `fix` mends what is safe to.
-
-    `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
-    """
-    repo = library.primary
-    if fix:
-        repo.refuse_other_formats()
-    places = [_inside(repo, path) for path in paths]
-    report = _report(repo, places)
-    if not places:
-        # a commit that git would not have written cannot approve a rule: name it
-        notes: list[str] = []
-        try:
-            commits = odd_commits(repo.store.worktree, ref) if (ref := repo.rules.ref()) else ()
-            odd = [Problem(f"commit {name[:10]}", what) for name, what in commits]
-            notes, hidden = app.review.coming(repo)
-            odd += hidden
-        except UnsupportedRepository as error:
-            odd = [Problem("approval branch", error.message)]
-        report = report._replace(
-            problems=(*report.problems, *odd), notes=(*report.notes, *notes, *loose(repo.store))
-        )
-    changes, fixed = _mends(repo, places) if fix else ([], [])
-    if changes:
-        repo.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = _report(repo, places)._replace(fixed=tuple(fixed), notes=report.notes)
-    if content:
-        asked = (
-            (repo.file_of(outdated.entry), outdated.detail)
-            for outdated in _Review(repo).everything()
-        )
-        old = (
-            Problem(path, f"to be reviewed: {reason}")
-            for path, reason in asked
-            if _concerns(path, places)
-        )
-        return report._replace(problems=(*report.problems, *old))
-    return report
-
-
-def _inside(repo: RepositorySession, path: str) -> str:
-    """A path of the caller's, or one relative to the repository, as the latter.
-
-    Empty for the repository itself.
-    """
-    root = repo.store.root
-    if (repo.options.cwd / path).resolve() == root or path == ".":
-        return ""
-    for inside in (repo.inside(path), path.rstrip("/")):
-        if (
-            inside
-            and not inside.startswith("/")
-            and ".." not in inside.split("/")
-            and repo.store.exists(inside)
-        ):
-            return inside
-    raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
-
-
-def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
-    store = repo.store
-    skipped: list[str] = []
-    read = list(_read(store, skipped))
-    entries = [entry for _, entry, _ in read if entry]
-    problems = [problem for _, _, of_file in read for problem in of_file]
-    problems += (
-        Problem(path, why or "cannot be read")
-        for path, _, why in (row.partition(": ") for row in skipped)
-    )
-    for entry in entries:
-        faults, file = checks.check_entry(entry), entry.side_path or entry.path
-        if faults and store.exists(file):
-            # the text is read again, for the lines, only where something is wrong
-            faults = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
-        problems += faults
-    problems += checks.check_together(entries)
-    if store.exists(layout.CONFIG_PATH):
-        problems += _of_settings(store)
-    problems += _of_attributes(store, [path for path, _, _ in read])
-    shown = [problem for problem in problems if _concerns(problem.path, places)]
-    shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    rules = (
-        entry for entry in entries if entry.kind is Kind.RULE and _concerns(entry.path, places)
-    )
-    unproven = []
-    for rule in rules:
-        if not all(map(runs, text_checks(checks_of(rule.fields)))):
-            unproven.append(rule.path)
-    if unproven:
-        notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"]
-    else:
-        notes = []
-    notes += _unreasoned([entry for entry in entries if _concerns(entry.path, places)])
-    return Report(
-        tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes)
-    )
-
-
-def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:
-    """Names the rules that came in without a reason, which nobody stated since."""
-    rules = (entry for entry in entries if entry.kind is Kind.RULE and "rationale" in entry.fields)
-    paths = []
-    for rule in rules:
-        if not rule.rationale:
-            paths.append(rule.path)
-    if paths:
-        yield f"no reason is stated (rationale): {first_of(paths, 3)}"
-
-
-def _of_attributes(store: Store, paths: Sequence[str]) -> Iterator[Problem]:
-    """Attributes by which plain git writes or stores other bytes of entries than we do."""
-    named = dict[str, list[str]]()
-    for path, attributes in plumbing.attributes_of(
-        store.worktree, paths, ATTRIBUTE, "ident"
-    ).items():
-        encoding = attributes.get(ATTRIBUTE, "UTF-8")
-        if encoding not in {"set", "unset", "UTF-8"} and not codec_of(encoding):
-            yield Problem(
-                path, f"git writes it in {one_line(encoding)}, which is no encoding that we read"
-            )
-        for name, value in attributes.items():
-            if value not in {"unset", "UTF-8"}:
-                named.setdefault(name if value == "set" else f"{name}={value}", []).append(path)
-    for words, every in named.items():
-        what = f"{words} is stated of {len(every)} entries ({every[0]}): git would change their text, so take it out"
-        yield Problem(".gitattributes", what)
-
-
-def _of_settings(store: Store) -> Iterator[Problem]:
-    text = ""
-    try:
-        text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
-        yield from unknown_keys(text)
-        name = parse_config(text).model
-        if name != DEFAULT_MODEL:
-            from ai_lessons.search.embedding import dimensions_of
-
-            dimensions_of(name)
-    except InvalidEntry as error:
-        yield from error.problems
-    except NotFound as error:
-        # no such model
-        line = next(
-            (n for n, row in enumerate(text.split("\n"), 1) if row.strip().startswith("model:")), 0
-        )
-        yield Problem(layout.CONFIG_PATH, f"{error.message}: {error.hint}", line)
-    except AiLessonsError as error:
-        yield Problem(layout.CONFIG_PATH, error.message)
-
-
-def _concerns(path: str, places: Sequence[str]) -> bool:
-    return not places or any(
-        not place or path == place or path.startswith(place + "/") for place in places
-    )
-
-
-def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
-    """The path of every file of an entry, what it is if it can be read, and what is wrong."""
-    for path, side_path in _files(store, skipped):
-        try:
-            data, side = store.read(path), store.read(side_path) if side_path else None
-            entry = read_entry(path, data, side)
-            yield path, entry, secrets.problems(entry.fields, texts_of(path, data, side))
-        except InvalidEntry as error:
-            yield (
-                path,
-                None,
-                [p if p.path else Problem(path, p.message, p.line) for p in error.problems],
-            )
-        except AiLessonsError as error:
-            yield path, None, [Problem(path, error.message)]
-
-
-def _entries(store: Store) -> list[Entry]:
-    entries: list[Entry] = []
-    for _, entry, _ in _read(store, []):
-        if entry:
-            entries.append(entry)
-    return entries
-
-
-def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]:
-    """Paths of entries, each with its side file if it has one."""
-    for folder, rows in walk(store.root, skipped):
-        for unit in units(folder, (row[0] for row in rows)):
-            path = join(folder, unit.name)
-            if layout.place(path) is not None:
-                yield path, join(folder, unit.side) if unit.side else None
-
-
-def _mends(repo: RepositorySession, places: Sequence[str]) -> tuple[list[Change], list[str]]:
-    changes: list[Change] = []
-    lines: list[str] = []
-    taken: set[str] = set()
-    for entry in _entries(repo.store):
-        if not _concerns(entry.path, places) or entry.kind is Kind.RULE:
-            continue
-        for fix in checks.fixes(entry):
-            if fix.path in taken:
-                moved = []
-            else:
-                moved = _move(repo, entry, fix.path)
-            with suppress(InvalidEntry):
-                # it would bring a secret into git, which the report names
-                repo.refuse_secrets(moved)
-                changes += moved
-                taken.update([fix.path] if moved else [])
-                if moved:
-                    lines += [f"{entry.path} -> {fix.path}"]
-    return changes, lines
-
-
-def _move(repo: RepositorySession, entry: Entry, target: str) -> list[Change]:
-    """The changes that move an entry's files; none if the place is taken."""
-    store = repo.store
-    if store.exists(entry.path):
-        pairs = [(entry.path, target)]
-    else:
-        pairs = []
-    if entry.side_path:
-        pairs.append((entry.side_path, layout.side_of(target)))
-    if any(store.exists(new) for _, new in pairs):
-        return []
-    moves: list[Change] = []
-    for old, new in pairs:
-        data = store.read(old)
-        moves.append(Change(new, data, executable=repo.executable(old), expect=None))
-        moves.append(Change(old, None, expect=blob_id(data)))
-    return moves
-
-
-def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
-    """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
-
-    Raises NotFound: nothing there to adopt.
-    """
-    repo = library.primary
-    places = []
-    for path in paths:
-        places.append(_inside(repo, path))
-    plain, changes = list[Entry](), list[Change]()
-    for entry in _entries(repo.store):
-        if (
-            entry.derived
-            and entry.kind is not Kind.RULE
-            and not entry.faults
-            and _concerns(entry.path, places)
-        ):
-            with suppress(InvalidEntry):
-                # frontmatter that cannot be changed stays; the id follows from the path
-                if written := _identity(repo, entry):
-                    changes += written
-                    plain.append(entry)
-    if not changes:
-        raise NotFound(
-            "plain file to adopt at",
-            ", ".join(paths) or ".",
-            hint="everything there states its id already",
-        )
-    if len(plain) == 1:
-        what = plain[0].path
-    else:
-        what = f"{len(plain)} files"
-    return repo.written([e.id for e in plain], repo.write(f"Adopt {what}", changes))
-
-
-def _identity(repo: RepositorySession, entry: Entry) -> list[Change]:
-    fields: dict[str, Any] = frontmatter.identity(entry)
-    is_script = entry.kind is Kind.SCRIPT
-    if is_script and entry.side_path is None:
-        text = markdown.render(
-            fields, frontmatter.body_of(frontmatter.description(entry.code.encode()))
-        )
-        return [Change(layout.side_of(entry.path), text.encode(), expect=None)]
-    if not is_script and not layout.is_markdown(entry.path):
-        return []
-    target = entry.side_path or entry.path
-    old = repo.store.read(target)
-    return [
-        Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))
-    ]
-
-
-# How long what was looked at is not asked about again
-REST = timedelta(days=180)
-# A script whose last runs, so many, all failed is asked about
-SAID_AGAIN = 2  # Sessions that were about a rule, from which a check that fits is offered
-FAILURES = 3
-
-
-def review(library: Library) -> tuple[Outdated, ...]:
-    """Active entries that may have gone stale, once for each reason.
-
-    See `_Review.everything`, and `editing.keep`.
-    """
-    return tuple(_Review(library.primary).everything())
-
-
-class _Review:
-    """One look at everything. The folders and logs it asks are asked once."""
-
-    def __init__(self, repo: RepositorySession) -> None:
-        self._repo = repo
-        self._today: date = repo.options.now().astimezone(UTC).date()
-
-    def everything(self) -> Iterator[Outdated]:
-        """Entries with what there is to say of them.
-
-        Not followed, whose code changed most, then the oldest first.
-        """
-        catalog = self._repo.current()
-        self._tallies = self._repo.usages.tallies()
-        self._cache = self._repo.usages.cache
-        self._asked = authorship.questions(self._repo)
-        self._repeated = editing.repetitions(self._repo)
-        self._gone = {entry.handle: entry for entry in stale(self._repo)}
-        self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
-        self._code = anchors.code_around(self._repo)
-        summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
-        drafts = []
-        for x in summaries.values():
-            if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed:
-                drafts.append(x.id)
-        texts = (
-            (entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items()
-        )
-        self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
-        self._kept = self._repo.usages.kept(
-            rule for rule in summaries.values() if rule.kind is Kind.RULE
-        )
-        not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
-        not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
-        first = [*not_followed, *self._speaking]
-        for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
-            findings = list(self._findings(summary))
-            if findings and (
-                summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None
-            ):
-                yield from findings
-
-    def _check_that_fits(self, rule: EntrySummary, needed: int) -> Iterator[Outdated]:
-        """The check that the words of a rule name, where people have to say it time and again."""
-        kept = self._kept.get(rule.id)
-        if needed < SAID_AGAIN and not (kept and kept.sessions.not_followed):
-            return
-        text = self._repo.catalog.openings([rule.id]).get(rule.id, "")
-        if check := fitting(rule.title, text, rule.applies_to or ()):
-            command = (
-                f"ai-lessons contribute update {rule.handle} --check {for_shell(json.dumps(check))}"
-            )
-            why = (
-                f"{needed} sessions were about it, and nothing checks it"
-                if needed
-                else "nothing checks it"
-            )
-            yield Outdated(rule, "check_fits", f"{why}: {command}")
-
-    def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
-        by, seen = day_of(summary.review_by), day_of(summary.reviewed)
-        rests = seen is not None and self._today < seen + REST
-        if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield Outdated(summary, "review_by", f"it was to be reviewed by {by}")
-        yield from (
-            Outdated(summary, "asked", f"an agent asks: {question}")
-            for day, question in self._asked.get(summary.id, ())
-            if seen is None or str(seen) < day
-        )
-        if summary.id in self._speaking:
-            yield Outdated(summary, "about", self._speaking[summary.id].warning)
-        if rests:
-            return
-        if kept := self._kept.get(summary.id):
-            if kept.sessions.not_followed:
-                yield Outdated(summary, "not_followed", kept.line)
-            elif kept.sessions.kept_untold:
-                yield Outdated(summary, "never_broken", kept.line)
-        tally = self._tallies.get(summary.id)
-        if summary.kind is Kind.RULE and not summary.check:
-            yield from self._check_that_fits(summary, tally.needed if tally else 0)
-        if quote := self._quotes.get(summary.id):
-            yield Outdated(
-                summary,
-                "quoted",
-                f'an agent wrote it from what a person said: "{one_line(quote, 160)}"',
-            )
-        for fault in (
-            self._code.unmatched(summary.applies_to, summary.project) if self._code else ()
-        ):
-            yield Outdated(summary, "applies_to", fault)
-        if summary.id in self._repeated:
-            yield Outdated(summary, "repeats", self._repeated[summary.id])
-        # A lesson that was shown so often and never helped is asked about
-        if summary.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
-            yield Outdated(
-                summary, "never_helpful", f"it was shown {tally.injected} times and never helped"
-            )
-        if summary.handle in self._gone:
-            doc = self._gone[summary.handle]
-            if doc.reason == GONE:
-                what = "its source is gone"
-            else:
-                what = "its source has changed"
-            yield Outdated(summary, "source", f"{what}: {doc.path}")
-        if (
-            summary.kind is Kind.SCRIPT
-            and self._cache
-            and tally
-            and tally.script_failed >= FAILURES
-        ):
-            runs = []
-            for _, word in self._cache.history(summary.id):
-                if word in {SCRIPT_OK, SCRIPT_FAILED}:
-                    runs.append(word)
-            if SCRIPT_OK not in runs[-FAILURES:]:
-                yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
-
-
-# With what the text of a draft begins
-_QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")
 # Bytes free below which the doctor warns: the index and a model take about half of it
 LOW_SPACE = 200 * 1024 * 1024
 
@@ -586,6 +97,8 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
     """
     repo, results = library.primary, list[Check]()
     checks = {**CHECKS}
+    for name, place in extensions.named("doctor").items():
+        checks[name] = extensions.load(place)
     if agents:
         checks["agents"] = partial(_agents, agents, event)
     for name, look in checks.items():
@@ -722,58 +235,6 @@ def _pending(repo: RepositorySession) -> Finding:
     )
 
 
-class KeptFile(NamedTuple):
-    """A file that was taken away before its commit.
-
-    `when` it was written is ISO 8601 in UTC; `text` is what it held.
-
-    `id` and `handle` are empty where the file is no entry, or another one beside an entry.
-    """
-
-    path: str
-    id: str
-    handle: str
-    title: str
-    when: str
-    text: str
-
-
-def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptFile, ...]]]:
-    """Jobs with files that are in no commit and were taken away, newest first.
-
-    None of which the entry is here.
-    """
-    store, catalog = repo.store, repo.current()
-    swept = (job for job in store.journal.kept() if not job.root)
-    jobs = [(job, tuple(_kept(repo, job))) for job in (*swept, *store.journal.missing(store.root))]
-    for job, paths in store.lost():
-        files = []
-        for file in _kept(repo, job):
-            if file.path in paths:
-                files.append(file)
-        moved = catalog.many(file.id for file in files)
-        if missing := tuple(
-            file for file in files if file.id not in moved or moved[file.id].path == file.path
-        ):
-            jobs.append((job, missing))
-    return sorted(jobs, key=lambda pair: pair[0].name, reverse=True)
-
-
-def _kept(repo: RepositorySession, job: PendingCommit) -> Iterator[KeptFile]:
-    when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    for noted in (noted for noted in job.paths if noted.size is not None):
-        data = repo.store.content(job, noted.path) or b""
-        text = data.decode("utf-8", "replace")
-        try:
-            entry = read_entry(noted.path, data)
-        except AiLessonsError:
-            yield KeptFile(noted.path, "", "", job.subject, when, text)
-        else:
-            yield KeptFile(
-                noted.path, entry.id, handle(entry.kind, entry.id), entry.title, when, text
-            )
-
-
 def _entries_check(repo: RepositorySession) -> Finding:
     catalog, remedy = repo.current(), "ai-lessons admin validate"
     total = sum(catalog.sizes().entries.values())
@@ -783,7 +244,7 @@ def _entries_check(repo: RepositorySession) -> Finding:
             f"{total} readable, {len(left_out)} left out: {first_of(left_out, 3)}",
             remedy,
         )
-    if any(_of_attributes(repo.store, [path for path, _ in _files(repo.store, [])])):
+    if any(attribute_problems(repo.store, [path for path, _ in entry_files(repo.store, [])])):
         return "warning", f"{total} readable; attributes would change their text", remedy
     return "ok", f"{total} readable", ""
 
@@ -1067,98 +528,6 @@ def _lead_time(repo: RepositorySession) -> int | None:
     if not done.code:
         return round(median(max(at - int(proposed), 0) for at, proposed in times))
     return None
-
-
-GONE = "gone"
-
-
-def stale(repo: RepositorySession) -> Iterator[Stale]:
-    """Docs and scripts whose file outside the repository changed since it was read, or is gone."""
-    sources = known_sources(repo.store.state_dir)
-    for summary in repo.current().select(
-        Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)
-    ):
-        if reason := _moved_on(repo, summary, sources):
-            yield Stale(summary.handle, summary.title, str(source_of(repo, summary)), reason)
-
-
-def told_of_sources(library: Library, summaries: Iterable[EntrySummary]) -> list[str]:
-    """A sentence about each of these entries whose file outside the repository changed, or is not read here."""
-    sentences = []
-    for summary in summaries:
-        if summary.script_path or summary.source_path:
-            repo = library.holding(summary.id)[0]
-            sources = known_sources(repo.store.state_dir)
-            reason = _moved_on(repo, summary, sources) or _unread(repo, summary, sources)
-            if reason:
-                sentences += [f"[{summary.handle}] {reason}"]
-    return sentences
-
-
-def _unread(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """That the code of a script lies in a file that nobody here let be read.
-
-    Empty for all others.
-    """
-    where = summary.script_path
-    if summary.kind is not Kind.SCRIPT or not where or repo.store.exists(summary.path):
-        return ""
-    if source_mark(summary.id, where) in sources:
-        return ""
-    return f"its code is in {where}, which is read once you trust it: ai-lessons admin trust-script {summary.handle}"
-
-
-def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """What became of the file that an entry was read from.
-
-    Empty where it is as it was, a page, or not on this machine.
-
-    Of a snapshot the file is compared whoever made it; of one that was made elsewhere only where it
-    is surely the same.
-    """
-    where, hashed = source_of(repo, summary), summary.content_hash
-    if not where or is_url(where):
-        return ""
-    file, ours = files.expanded(where), source_mark(summary.id, where) in sources
-    in_place = where == summary.script_path
-    if not in_place and not (hashed and file.is_absolute() and file.parent.is_dir()):
-        # a snapshot, whose source may be on another machine
-        return ""
-    if not file.is_file():
-        if in_place or ours:
-            return GONE
-        return ""
-    if not in_place or (hashed and ours):
-        try:
-            same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
-        except AiLessonsError as error:
-            if ours:
-                return error.message
-            return ""
-        if same or not (ours or _is_the_source(file, summary.source_ref)):
-            return ""
-        return f"changed since it was read: ai-lessons contribute refresh {summary.handle}"
-    changed = file.stat().st_mtime
-    late = changed > (repo.store.root / f"{summary.path}.md").stat().st_mtime
-    if late:
-        return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
-    return ""
-
-
-def _is_the_source(file: Path, ref: str) -> bool:
-    """Whether a file of this name is the one that was read elsewhere.
-
-    Its repository has the commit of that time.
-    """
-    commit = ref.partition("-")[0]
-    top = files.top_of(file.parent)
-    if not commit or top is None:
-        return not commit
-    try:
-        return not plumbing.run(locate(top), "cat-file", "-e", f"{commit}^{{commit}}").code
-    except AiLessonsError:
-        # a repository that is not accepted, such as another user's
-        return False
 
 
 def params(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
 from ai_lessons.app import authorship
 from ai_lessons.app.answers import LessonDraft, Written
-from ai_lessons.app.link_effects import superseded
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
-from ai_lessons.git.files import read_file, translated, write_file
-from ai_lessons.git.store import held
-from ai_lessons.learning.selection import harmful
-from ai_lessons.model.entries import (
-    LESSONS,
-    EntrySummary,
-    Filter,
-    Kind,
-    Pattern,
-    Status,
-    pattern_of,
-)
-from ai_lessons.model.layout import plain_name, project_name
-from ai_lessons.model.lessons import CONFIDENCE, named, place_of, title_of
-from ai_lessons.model.texts import decode
+from ai_lessons.errors import Conflict, UsageError
+from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern, Status
+from ai_lessons.model.layout import project_name
+from ai_lessons.model.lessons import CONFIDENCE, place_of, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from ai_lessons.app.answers import Shown
     from ai_lessons.app.workspace import Library, RepositorySession
 
 
@@ -61,145 +45,6 @@ def refuse_wrong(summary: EntrySummary) -> None:
     if summary.status == Status.WRONG:
         hint = f"if it is right after all: ai-lessons contribute update {summary.handle} --status active"
         raise Conflict(f"{summary.handle} is marked wrong, so it is not promoted", hint=hint)
-
-
-class Targets(NamedTuple):
-    """The folders of this user that lessons are promoted into.
-
-    `skills/NAME/SKILL.md` and `tools/NAME.md`.
-    """
-
-    skills: Path
-    tools: Path
-
-
-class LessonGroup(NamedTuple):
-    """Active lessons of one scope, in the order to read them."""
-
-    scope: str
-    lessons: tuple[EntrySummary, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The lessons in the form of the program `lesson`."""
-        return {"scope": self.scope, "lessons": [lesson_json(summary) for summary in self.lessons]}
-
-    def for_agents(self) -> dict[str, Any]:
-        """Without what is the same for all lessons of the group."""
-        same = {"id", "scope", "status", "created", "path"}
-        lessons = []
-        for summary in self.lessons:
-            lessons.append(
-                {key: value for key, value in lesson_json(summary).items() if key not in same}
-            )
-        return {"scope": self.scope, "lessons": lessons}
-
-
-class Loaded(NamedTuple):
-    """Lessons that a session begins with.
-
-    `active` counts also those beyond the limit of the call.
-    """
-
-    groups: tuple[LessonGroup, ...]
-    active: int
-    notes: tuple[str, ...] = ()
-
-
-def lesson_json(summary: EntrySummary, *, scored: bool = False) -> dict[str, Any]:
-    """A lesson of a list in the form of the program `lesson`."""
-    data: dict[str, Any] = {
-        "id": summary.id,
-        "handle": summary.handle,
-        "scope": named(summary.project, summary.scope),
-    }
-    data |= {
-        "from": summary.from_ or None,
-        "status": summary.status or None,
-        "created": summary.created or None,
-    }
-    data |= {"pattern": summary.pattern or None}
-    data |= {"title": summary.title, "path": summary.path}
-    if scored:
-        return data | {"score": summary.score}
-    return data
-
-
-def shown_json(value: Shown) -> dict[str, Any]:
-    """A lesson in full in the form of the program `lesson`."""
-    fields = {}
-    for key in ("reason", "promoted_to"):
-        if value.frontmatter.get(key):
-            fields[key] = value.frontmatter[key]
-    return (
-        lesson_json(value.entry)
-        | fields
-        | {"parsed": pattern_of(value.frontmatter), "text": value.body}
-    )
-
-
-def load(opened: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
-    """The active lessons that hold everywhere, then those of `scope`.
-
-    In each the firm first, then the oldest.
-
-    Of more than `limit` the firm and the newest are taken; what is superseded, or did harm and is
-    not firm, stays away.
-    """
-    reading = opened.reading
-    catalog = reading.current()
-    harm = []
-    for repo in reading.every:
-        for entry, tally in repo.usages.tallies().items():
-            if harmful(tally):
-                harm.append(entry)
-    if harm:
-        summaries = catalog.many(harm)
-    else:
-        summaries = {}
-    without = superseded(reading) | {
-        entry for entry, summary in summaries.items() if not is_firm(summary)
-    }
-    places = dict.fromkeys((place_of(None), place_of(scope)))
-    if limit is None:
-        order = "created"
-    else:
-        order = "firm"
-    filters = []
-    for at in places:
-        filters.append(
-            Filter(
-                kinds=LESSONS,
-                project=at.project,
-                sort=order,
-                limit=limit or 0,
-                without=without,
-                scopes=at.scopes,
-            )
-        )
-    pairs = [
-        (summary, at.name)
-        for at, kept in zip(places, filters, strict=True)
-        for summary in catalog.select(kept)
-    ]
-    if limit is None:
-        total = len(pairs)
-    else:
-        total = sum(map(catalog.count, filters))
-    taken = sorted(pairs, key=lambda pair: (is_firm(pair[0]), _made(pair[0])), reverse=True)[:limit]
-    groups: dict[str, list[EntrySummary]] = {at.name: [] for at in places}
-    for summary, name in sorted(taken, key=lambda pair: (not is_firm(pair[0]), _made(pair[0]))):
-        groups[name].append(summary)
-    filled = tuple(LessonGroup(name, tuple(group)) for name, group in groups.items() if group)
-    return Loaded(filled, total, tuple(reading.notes()))
-
-
-def _made(summary: EntrySummary) -> tuple[str, str]:
-    return summary.created, summary.id
-
-
-def show(opened: Library, ref: str) -> Shown:
-    """One lesson in full. Raises as `lesson`."""
-    return app.entries.show(opened, lesson(opened.holding, ref)[1].id)
 
 
 def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> Written:
@@ -304,105 +149,3 @@ def change(
 def _unchanged(summary: EntrySummary, by: str) -> Written:
     names = summary.id, summary.handle, summary.kind, summary.title, summary.path
     return Written(*names, None, (), summary.tier, "unchanged", by)
-
-
-HEADING = "## Lessons"
-
-
-def target_of(to: str, targets: Targets) -> tuple[Path, str, str]:
-    """The file that `skill/NAME` or `tool/NAME` means, below the folder beyond which nothing is written; how it begins.
-
-    Raises UsageError: it is neither, or no plain file name.
-    """
-    kind, _, name = to.partition("/")
-    if kind not in {"skill", "tool"} or not name:
-        raise UsageError(
-            f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit"
-        )
-    plain_name(name, f"the name of a {kind}", "one plain name, such as tmux")
-    if kind == "skill":
-        # loads YAML, which reading lessons does not need
-        from ai_lessons.model import markdown
-
-        # agents find a skill by these keys
-        about = f"What was learned about {name}. Read it before working on that."
-        new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")
-        return targets.skills, f"{name}/SKILL.md", new
-    return targets.tools, f"{name}.md", f"# {name}\n"
-
-
-def promote_lesson(opened: Library, ref: str, to: str, targets: Targets) -> Written:
-    """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted.
-
-    A file that is not there is made.
-
-    Raises UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a
-    link is in the way.
-    """
-    root, path, new = target_of(to, targets)
-    file = root / path
-    repo, summary = lesson(opened.writing, ref)
-    refuse_wrong(summary)
-    # two promotions into one file take turns; each writes for a moment
-    with held(repo.options.state_dir / "promote.lock", patience=10.0) as is_held:
-        if not is_held:
-            raise Conflict(
-                f"{file} is being written by another process", hint="try again in a moment"
-            )
-        problems = app.secrets.problems(
-            repo.catalog.fields(summary.id), [(summary.path, addition("", summary))]
-        )
-        if problems:
-            # the lesson may have been written by hand
-            raise InvalidEntry(problems, hint="nothing was promoted")
-        appended = _append(root, path, new, summary)
-    stated = promoted_to(repo.catalog.fields(summary.id))
-    names = [*stated, *([] if to in stated else [to])]
-    changes = {
-        "status": Status.PROMOTED.value,
-        "promoted_to": names[0] if len(names) == 1 else names,
-    }
-    done = change(repo, summary, changes, "promoted", f"Promote lesson: {summary.title}")
-    return done._replace(change="promoted" if appended else done.change, target=str(file))
-
-
-def _append(root: Path, path: str, new: str, summary: EntrySummary) -> bool:
-    """Put the lesson at the end of the file, once. Every byte that is there stays."""
-    with translated(str(root), writing=True):
-        root.mkdir(parents=True, exist_ok=True)
-    old = new.encode()
-    with suppress(NotFound):
-        old = read_file(root, path)[0]
-    added = addition(decode(old, str(root / path)), summary)
-    if added:
-        write_file(root, path, old + added.encode())
-    return bool(added)
-
-
-def addition(text: str, summary: EntrySummary) -> str:
-    """What to append to a text so that it holds the lesson.
-
-    Nothing if it names the lesson's id already.
-    """
-    if summary.id in text:
-        return ""
-    if text.partition("\n")[0].endswith("\r"):
-        newline = "\r\n"
-    else:
-        newline = "\n"
-    headings = []
-    for row in text.split("\n"):
-        if row.startswith("#"):
-            headings.append(row.rstrip())
-    if headings[-1:] == [HEADING]:
-        rows = []
-    else:
-        rows = ["", HEADING, ""]
-    lesson_text = summary.pattern or summary.title
-    words = " ".join("".join(c if c.isprintable() else " " for c in lesson_text).split())
-    rows.append(f"- {words} <!-- lesson {summary.id} -->")
-    if not text or text.endswith("\n"):
-        end = ""
-    else:
-        end = newline
-    return end + "".join(row + newline for row in rows)

@@ -60,10 +60,9 @@ def judged(
 
     See `anchors.judge`, which is loaded where one does.
     """
-    speaking = any(summary.about for summary in summaries)
-    if speaking:
-        return app.anchors.judge(repo, summaries, unasked=unasked)
-    return list(summaries)
+    if any(summary.about for summary in summaries):
+        summaries = app.anchors.judge(repo, summaries, unasked=unasked)
+    return app.notes.with_verdicts(repo, summaries, unasked=unasked)
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:

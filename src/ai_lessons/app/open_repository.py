@@ -17,7 +17,7 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ai_lessons import app, git
+from ai_lessons import git
 from ai_lessons.app.trust import CodeElsewhere
 from ai_lessons.errors import (
     AiLessonsError,
@@ -372,7 +372,9 @@ class RulesInForce:
         # alarms come first
         if ask and view.policy.require == "signed" and not view.alarms:
             self._asked = True
-            if app.review.pinned_first(self._worktree, view, self.signers(view.ref), ask):
+            from ai_lessons.approval.signatures import pin_first
+
+            if pin_first(self._worktree, view, self.signers(view.ref), ask):
                 return self._judged(self._inputs())
         return views
 
@@ -521,7 +523,9 @@ class RulesInForce:
             yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
         yield from view.damaged
         if view.policy.require == "signed":
-            yield from app.review.notes(view, self.signers(view.ref))
+            from ai_lessons.approval.signatures import notes_on_signers
+
+            yield from notes_on_signers(view, self.signers(view.ref))
         # a commit alone may not move what people follow
         blob, here = view.files.get(CONFIG_PATH, ""), git.worktree.short_name(view.ref)
         if blob:

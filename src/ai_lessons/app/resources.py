@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections import defaultdict
 from contextlib import suppress
 from datetime import datetime
 from email.utils import format_datetime, parsedate_to_datetime
@@ -17,22 +15,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from ai_lessons import extensions
 from ai_lessons.app import meaning, secrets
-from ai_lessons.app.answers import Imported, ResourceDraft, Stale
+from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.app.running import content, interpreter_of
-from ai_lessons.app.trust import (
-    Trust,
-    fingerprint,
-    is_url,
-    known_sources,
-    real,
-    remember_sources,
-    source_mark,
-)
+from ai_lessons.app.sources import allow_source, source_of
+from ai_lessons.app.trust import Trust, fingerprint, is_url, remember_sources
 from ai_lessons.app.write_checks import Planned, checked, new_files
-from ai_lessons.connectors import packages
 from ai_lessons.connectors.exporters import noting
-from ai_lessons.connectors.packages import Manifest, Sources, normal
+from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import (
     AiLessonsError,
     Conflict,
@@ -44,7 +35,7 @@ from ai_lessons.errors import (
     UsageError,
 )
 from ai_lessons.git import files as git_files
-from ai_lessons.git.files import READ_LIMIT, Outside, expanded, translated
+from ai_lessons.git.files import READ_LIMIT, Outside, expanded
 from ai_lessons.git.objects import unified
 from ai_lessons.git.store import AS_IT_IS, Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
@@ -54,15 +45,13 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.markdown import MARKUPS, REMOVE
 from ai_lessons.model.texts import decode
-from ai_lessons.model.versions import AUTO, IN_USE, newest_first
-from ai_lessons.search.model_files import download_wheel
+from ai_lessons.model.versions import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.app.open_repository import Limits, Options
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.connectors.packages import Package, Page
     from ai_lessons.connectors.web import Web
 
 
@@ -261,10 +250,10 @@ def refresh(
 ) -> tuple[Refreshed, ...]:
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
-    Docs of a package that is installed in another version come anew beside the old, in a commit of
-    their own. Raises UsageError: neither names nor `every`. Unless `every`, where each is a
-    warning: NotFound: no source, or it is gone. InvalidEntry: what came is no text of an entry, or
-    holds a secret. Refused: see `allow_source`.
+    What features take in (`refresh` of a feature takes the repository) comes in commits of its own.
+    Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound:
+    no source, or it is gone. InvalidEntry: what came is no text of an entry, or holds a secret.
+    Refused: see `allow_source`.
     """
     repo = library.primary
     catalog = repo.current()
@@ -290,11 +279,11 @@ def refresh(
             looked.append(
                 (Refreshed(summary.handle, summary.title, summary.path, warning=error.message), ())
             )
+    refreshed = list(_write_refreshed(repo, looked))
     if every:
-        moved_on = refresh_package(repo)
-    else:
-        moved_on = []
-    return (*_write_refreshed(repo, looked), *moved_on)
+        for _, refresh_others in extensions.added("refresh"):
+            refreshed += refresh_others(repo)
+    return tuple(refreshed)
 
 
 def _write_refreshed(
@@ -386,18 +375,6 @@ def _look_at(
     return answer, (copy, described)
 
 
-def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
-    """The file or page that an entry is a snapshot of, or where a script is kept in place.
-
-    None: there is none.
-    """
-    if summary.kind is Kind.SCRIPT and summary.script_path and not repo.store.exists(summary.path):
-        return summary.script_path
-    if summary.kind in {Kind.DOC, Kind.SCRIPT}:
-        return summary.source_path or summary.source_url or None
-    return None
-
-
 def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
     """What is kept of a source beside a script's code.
 
@@ -412,33 +389,6 @@ def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
     if stated.strip() and is_its_own:
         return frontmatter.body_of(frontmatter.description(data))
     return stated
-
-
-def allow_source(repo: RepositorySession, summary: EntrySummary, source: str) -> Path:
-    """The file behind the source of an entry, without links, once it may be read here.
-
-    Raises:
-        Refused: the entry was not added here from that file, and there is no terminal to ask on, or
-        the answer is no.
-    """
-    file = real(source)
-    # a pulled entry may name any file of this machine as its source, and the refreshed text is
-    # shared
-    if source_mark(summary.id, source) not in known_sources(repo.store.state_dir):
-        ask = repo.options.ask_source
-        if ask is None or not ask(f"{summary.handle} {summary.title}", source, file):
-            raise Refused(
-                (
-                    f"{summary.handle} was not added on this machine from {source}, so that "
-                    "file is not read"
-                ),
-                hint=(
-                    "look at the path; then, at a terminal: ai-lessons contribute refresh "
-                    f"{summary.handle}"
-                ),
-            )
-        remember_sources(repo.store.state_dir, [(summary.id, source)])
-    return Path(file)
 
 
 def refreshed_text(
@@ -847,244 +797,4 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     return tuple(previews)
 
 
-# Of one package: one of generated code would fill the library
-MOST_PAGES = 500
-_REQUEST = expression(r"(?:(npm|pypi):)?(@?[^@=\s]+)(?:(?:==|@)\s*(\S+))?")
-_LOCK = expression(r"(?:uv|poetry)\.lock|requirements.*\.txt|package-lock\.json|pnpm-lock\.yaml")
-_REF = expression(r"pkg:(\w+)/(.+)@(.+)")
-
-
-class PackageRequest(NamedTuple):
-    """A package to take docs of.
-
-    `version` empty: the one that is installed; `language` empty: whichever has it.
-    """
-
-    name: str
-    version: str = ""
-    language: str = ""
-
-
-def add(library: Library, names: Sequence[str], *, lock: str | None = None) -> Imported:
-    """Docs of these packages, written `NAME`, `NAME==VERSION` or `npm:NAME`.
-
-    With `lock` of what that file pins.
-
-    `lock` empty means the nearest lock file of the code around. Of the packages in it those are
-    taken that the project asks for itself. What is here already stays, or is brought up to date;
-    what cannot be had is named.
-
-    Raises UsageError: nothing is asked for. NotFound: no lock file. Of one package alone, what is
-    in its way.
-    """
-    repo = library.primary
-    requests: list[PackageRequest] = []
-    for name in names:
-        match = _REQUEST.fullmatch(name.strip())
-        if not match:
-            raise UsageError(f"{name!r} names no package", hint="NAME, NAME==VERSION or npm:NAME")
-        requests.append(PackageRequest(match[2], match[3] or "", match[1] or ""))
-    if lock is not None:
-        requests += _locked(repo, lock)
-    if not requests:
-        raise UsageError(
-            "no package is named", hint="contribute add-package click, or --locked in a project"
-        )
-    return _add(repo, list(dict.fromkeys(requests)))
-
-
-def _locked(repo: RepositorySession, lock: str) -> Iterator[PackageRequest]:
-    """What a lock file pins of the packages that the project beside it asks for.
-
-    Of all, where nothing says which.
-    """
-    cwd = repo.options.cwd
-    if lock:
-        path = git_files.typed(git_files.expanded(lock), cwd)
-        locks = [
-            Manifest(
-                str(path), git_files.read(path, packages.LARGEST)[0].decode("utf-8", "replace")
-            )
-        ]
-    else:
-        here, top = packages.manifests(cwd)[0], git_files.top_of(cwd) or cwd
-        nearest = (
-            x._replace(path=str(top / x.path)) for x in here if x.distance == here[0].distance
-        )
-        locks = [manifest for manifest in nearest if _LOCK.fullmatch(Path(manifest.path).name)]
-    pins: dict[PackageRequest, None] = {}
-    for manifest in locks:
-        folder = Path(manifest.path).parent
-        if manifest.path.endswith((".json", ".yaml")):
-            language = "npm"
-        else:
-            language = "pypi"
-        source = folder / ("package.json" if language == "npm" else "pyproject.toml")
-        asked = None
-        if source.is_file():
-            text = git_files.read(source, within=git_files.top_of(folder) or folder)[0]
-            try:
-                asked = set()
-                for x in packages.direct(source.name, text.decode()):
-                    asked.add(normal(x))
-            except (ValueError, RecursionError) as error:
-                raise InvalidEntry(
-                    [Problem(str(source), f"cannot be read: {error}"[:200])]
-                ) from error
-        for name, version in packages.packages(manifest.path, manifest.text):
-            if (
-                name != packages.PYTHON
-                and version.startswith(IN_USE)
-                and (asked is None or normal(name) in asked)
-            ):
-                pins[PackageRequest(name, version.removeprefix(IN_USE), language)] = None
-    if not pins:
-        hint = (
-            "uv.lock, poetry.lock, requirements.txt, package-lock.json and pnpm-lock.yaml are read"
-        )
-        raise NotFound("lock file with packages of the project", lock or str(cwd), hint=hint)
-    yield from pins
-
-
-def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Imported:
-    places = packages.places(repo.options.cwd, repo.options.virtual_env)
-    planned: dict[str, Planned] = {}
-    skipped: list[tuple[str, str]] = []
-    taken: list[Package] = []
-    repo.current()
-    cache = repo.options.cache_dir
-    with translated(str(cache), writing=True):
-        cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="package-", dir=cache) as temporary:
-        for number, request in enumerate(repo.options.each("reading packages", requests)):
-            with noting(request.name, skipped, alone=len(requests) == 1):
-                package = _obtain(repo, request, places, Path(temporary, str(number)))
-                taken.append(package)
-                for page_number, page in enumerate(package.pages()):
-                    if page_number == MOST_PAGES:
-                        skipped.append(
-                            (
-                                f"{package.name} {package.version}",
-                                f"only {MOST_PAGES} pages are taken",
-                            )
-                        )
-                        break
-                    with noting(f"{package.name} {package.version}: {page.path}", skipped):
-                        made = _planned(repo, package, page)
-                        planned[made.entry.path] = made
-    names = [f"{package.name} {package.version}" for package in taken]
-    many = f"Add docs of {names[0] if len(names) == 1 else f'{len(names)} packages'}"
-    return meaning.after_import(repo, repo.bring(planned.values(), many, skipped))
-
-
-def _obtain(
-    repo: RepositorySession, request: PackageRequest, places: Sequence[Path], folder: Path
-) -> Package:
-    """The package as it is installed; another version of Python's from the package index.
-
-    Raises as `packages`.
-    """
-    try:
-        package = packages.find(request.name, places, request.language)
-        if request.version in {"", package.version}:
-            return package
-        reason = f"{request.name} is installed as {package.version}, not as {request.version}"
-    except NotFound as error:
-        if not request.version or request.language == packages.NPM:
-            raise
-        reason = error.message
-    if repo.options.offline or request.language == packages.NPM:
-        raise Refused(reason, hint="install it first")
-    folder.mkdir()
-    return packages.fetch(request.name, request.version, download_wheel, folder)
-
-
-def project_of(package: Package) -> str:
-    """The project that a package's docs belong to: `click`, `types-node`."""
-    return normal(re.sub(r"[@/]+", "-", package.name))
-
-
-def _planned(repo: RepositorySession, package: Package, page: Page) -> Planned:
-    """What a page becomes. Raises as `checked`."""
-    path = layout.resource_path(Kind.DOC, project_of(package), (package.version,), page.path)
-    layout.check_path(path)
-    body = frontmatter.body_of(page.text)
-    digest = f"sha256:{sha256(body.encode()).hexdigest()}"
-    if repo.store.exists(path):
-        old = repo.store.read(path)
-        if f"content_hash: {digest}\n".encode() in old:
-            return Planned(read_entry(path, old), ())
-        data = markdown.edit(
-            old.decode("utf-8", "replace"), {"content_hash": digest}, body
-        ).encode()
-        return Planned(checked(path, data), (Change(path, data, expect=blob_id(old)),))
-    now = repo.options.now()
-    source = {"package": package.name, "licence": package.licence, "origin": package.origin}
-    fields = frontmatter.doc_fields(
-        frontmatter.new_id(now), frontmatter.stamp(now), title=page.title, source_ref=package.ref, content_hash=digest,
-        versions=[package.version], source={key: value for key, value in source.items() if value},
-    )  # fmt: skip
-    data = markdown.render(fields, body).encode()
-    return Planned(checked(path, data), new_files(path, data))
-
-
 # --- what moved on ---
-
-
-def moved_on(repo: RepositorySession) -> Iterator[tuple[Package, EntrySummary]]:
-    """Packages whose installed version has no docs here while another one has, with a doc of the newest of those."""
-    stored: dict[tuple[str, str], dict[str, EntrySummary]] = defaultdict(dict)
-    for summary in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
-        if match := _REF.fullmatch(summary.source_ref):
-            versions = stored[match[1], match[2]]
-            versions[match[3]] = min(
-                versions.get(match[3], summary), summary, key=lambda doc: (len(doc.path), doc.path)
-            )
-    if stored:
-        places = packages.places(repo.options.cwd, repo.options.virtual_env, beside=False)
-    else:
-        places = ()
-    for (language, name), versions in sorted(stored.items()):
-        try:
-            package = packages.find(name, places, language)
-        except NotFound:
-            continue
-        if package.version not in versions:
-            yield package, versions[newest_first(versions)[0]]
-
-
-def stale(repo: RepositorySession) -> Iterator[Stale]:
-    """What moved on, for `review --stale`."""
-    for package, summary in moved_on(repo):
-        reason = f"{package.version} is installed: ai-lessons contribute refresh --all"
-        yield Stale(summary.handle, summary.title, summary.path, reason)
-
-
-def refresh_package(repo: RepositorySession) -> list[Refreshed]:
-    """Take docs of the installed version beside the old, of every package that moved on."""
-    moved = list(moved_on(repo))
-    if not moved:
-        return []
-    done = _add(
-        repo,
-        [PackageRequest(package.name, package.version, package.language) for package, _ in moved],
-    )
-    new = {f"{project_of(package)}/": (package, summary) for package, summary in moved}
-    answers = []
-    for written in done.written:
-        package, summary = new[f"{written.path.split('/')[0]}/"]
-        old = summary.source_ref
-        if done.notes:
-            waiting = f"waiting: {done.notes[0]}"
-        else:
-            waiting = ""
-        answer = Refreshed(
-            written.handle,
-            written.title,
-            written.path,
-            changed=True,
-            old_ref=old,
-            new_ref=package.ref,
-        )
-        answers.append(answer._replace(warning=waiting))
-    return [*answers, *(Refreshed("", name, "", warning=reason) for name, reason in done.skipped)]

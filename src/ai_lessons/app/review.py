@@ -31,11 +31,11 @@ from ai_lessons.approval import decisions, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import OpenProposal, Rejection
 from ai_lessons.approval.signatures import (
+    COMMAND,
     LIMIT,
     PinnedSigners,
-    lists_named,
+    notes_on_signers,
     parse_signers,
-    signers_of,
 )
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import (
@@ -52,11 +52,10 @@ from ai_lessons.git import files, plumbing
 from ai_lessons.git.commits import contained
 from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
-from ai_lessons.git.worktree import branch_name, read_ref, short_name, tracking
+from ai_lessons.git.worktree import branch_name, tracking
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.approval import (
     AGENT_TRAILER,
-    APPROVALS,
     REJECTED,
     BranchView,
     UnapprovedChange,
@@ -68,12 +67,11 @@ from ai_lessons.model.layout import place, side_of
 from ai_lessons.model.texts import decode, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.proposals import TakenProposal
-    from ai_lessons.git.worktree import Worktree
     from ai_lessons.model.entries import Entry
 
 
@@ -157,7 +155,7 @@ def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending,
             return tuple(rules)
         pending = [_pending(at, proposal) for proposal in at.waiting]
         proposed = {rule.id for rule in pending}
-        lacking = _unapproved(_judged(at.repo))
+        lacking = _judged(at.repo).unapproved()
         standing = []
         for verdict, change in lacking:
             with suppress(NotFound):
@@ -595,10 +593,11 @@ def audit(library: Library) -> Audit:
         f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd
     )
     ok = not alarms and not any(row.problem for row in rows)
-    signing_notes = (
-        notes(view, repo.rules.signers(view.ref)) if view.policy.require == "signed" else ()
-    )
-    return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken(repo)))
+    signing_notes: Iterable[str] = ()
+    if view.policy.require == "signed":
+        signing_notes = notes_on_signers(view, repo.rules.signers(view.ref))
+    taken = proposals.taken_on(repo.store.worktree, repo.rules.ref())
+    return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken))
 
 
 def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
@@ -647,22 +646,6 @@ def coming(repo: RepositorySession) -> tuple[list[str], list[Problem]]:
         else:
             hidden.append(Problem(path, f"{text}, and its changes do not show that"))
     return notes, hidden
-
-
-def taken(repo: RepositorySession, entry: str = "") -> list[TakenProposal]:
-    """The proposals of anything but rules that came to the approval branch, newest first.
-
-    Of one entry, if named.
-    """
-    ref = repo.rules.ref()
-    if not ref or not (tip := read_ref(repo.store.worktree, ref)):
-        return []
-    every = proposals.taken(repo.store.worktree, tip, short_name(ref))
-    results: list[TakenProposal] = []
-    for proposal in every:
-        if not entry or (proposal.id and entry.endswith(proposal.id)):
-            results.append(proposal)
-    return results
 
 
 def _row(repo: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
@@ -747,60 +730,6 @@ def _agree(ask: Callable[[str], bool] | None, alarms: str) -> None:
         )
     if not ask(alarms):
         raise Refused("the alarms stay; nothing was changed")
-
-
-COMMAND = "ai-lessons admin signers"
-EARLIER = (
-    f"{APPROVALS} holds signed records of an earlier version, which approve nothing any more: approve these rules"
-    " again, by signed merges (ai-lessons admin review-rules)"
-)
-
-
-def pinned_first(
-    worktree: Worktree,
-    view: BranchView,
-    signers: PinnedSigners,
-    ask: Callable[[str, list[str]], bool],
-) -> bool:
-    """Where nothing is pinned, ask whether those who signed what waits count.
-
-    True if they do from now on.
-    """
-    if signers.read() is not None:
-        return False
-    waiting = (
-        change.evidence.commit
-        for verdict in view.verdicts.values()
-        for change in verdict.unapproved
-    )
-    commits = {*waiting} - {""}
-    data = signers_of(worktree, sorted(commits))
-    keys = []
-    for signer in parse_signers(data):
-        keys.append(str(signer))
-    question = (
-        f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
-    )
-    if not keys or not ask(question, keys):
-        return False
-    names = lists_named(worktree, sorted(commits))
-    if len(names) == 1:
-        name = names.pop()
-    else:
-        name = ""
-    signers.pin(data, name=name)
-    return True
-
-
-def notes(view: BranchView, signers: PinnedSigners) -> Iterator[str]:
-    """What a reader should know where approvals have to be signed."""
-    listed = signers.read()
-    if listed is None:
-        yield f"approvals have to be signed here, and no signers are pinned: no approval counts ({COMMAND} FILE)"
-    elif not listed:
-        yield f"approvals have to be signed here, and the list of signers is empty ({COMMAND} FILE)"
-    if any(path.startswith(APPROVALS) for path in view.files) and any(_unapproved(view)):
-        yield EARLIER
 
 
 def _named_in(data: bytes, file: Path | None) -> list[str]:
@@ -922,7 +851,7 @@ def _standing(at: ProposalContext, ref: str) -> tuple[Verdict, UnapprovedChange]
 
     Raises NotFound, AmbiguousName.
     """
-    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_unapproved(_judged(at.repo)))
+    path, end, every = at.repo.inside(ref) or ref, id_end(ref), list(_judged(at.repo).unapproved())
     named = []
     for pair in every:
         if path == pair[1].path:
@@ -979,7 +908,7 @@ def _what_is_missing(repo: RepositorySession, rule: str) -> Iterator[str]:
         reason = verdict.unapproved[0].evidence.reason
     else:
         reason = verdict.evidence.reason
-    yield f"it is not in force yet: {next(notes(view, repo.rules.signers(view.ref)), reason)}"
+    yield f"it is not in force yet: {next(notes_on_signers(view, repo.rules.signers(view.ref)), reason)}"
 
 
 def _judged(repo: RepositorySession) -> BranchView:
@@ -987,14 +916,6 @@ def _judged(repo: RepositorySession) -> BranchView:
     if view is None:
         raise NotFound("approval branch in", str(repo.store.root))
     return view
-
-
-def _unapproved(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
-    """What stands on the branch, or was removed there, and waits for a person to approve it."""
-    for _, verdict in sorted(view.verdicts.items()):
-        for change in verdict.unapproved:
-            if view.files.get(change.path) == change.blob:
-                yield verdict, change
 
 
 def _pending_standing(at: ProposalContext, verdict: Verdict, change: UnapprovedChange) -> Pending:

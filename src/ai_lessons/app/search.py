@@ -14,6 +14,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit, Query
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
 from ai_lessons.app.link_effects import SPARE, drop_superseded, judged, see_also, vouched, warnings
+from ai_lessons.app.notes import notes_on
 from ai_lessons.errors import StorageFailed, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind, Status
 from ai_lessons.model.texts import stem
@@ -216,9 +217,12 @@ def search(library: Library, query: Query) -> Answer:
         if hit.entry.kind is Kind.SCRIPT:
             scripts.append(hit.entry)
     if any(script.script_path or script.source_path for script in scripts):
-        from ai_lessons.app.health import told_of_sources
+        from ai_lessons.app.sources import told_of_sources
 
         answer = answer._replace(notes=(*answer.notes, *told_of_sources(library, scripts)))
+    answer = answer._replace(
+        notes=(*answer.notes, *notes_on(library, [hit.entry for hit in answer.hits]))
+    )
     summaries = []
     for summary in judged(repo, [hit.entry for hit in answer.hits]):
         summaries.append(vouched(repo, summary))

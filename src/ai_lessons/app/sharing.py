@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dulwich.objects import ObjectID
     from dulwich.repo import Repo
 
-    from ai_lessons.app.health import KeptFile
+    from ai_lessons.app.kept_files import KeptFile
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.git.sync import Trees
 
@@ -479,12 +479,12 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     that is kept.
     Conflict: another text is at its place now. StorageFailed: the disk said no.
     """
-    from ai_lessons.app import health
+    from ai_lessons.app.kept_files import taken_away
 
     repo = library.emptied_project() or library.primary
     if not only_list:
         repo.refuse_other_formats()
-    store, swept = repo.store, health.taken_away(repo)
+    store, swept = repo.store, taken_away(repo)
     for ref in refs:
         if not any(_is_meant(ref, file) for _, every in swept for file in every):
             raise NotFound(
@@ -504,7 +504,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job, {file.path for file in every})
             brought += every
     saved = store.save()
-    left = tuple(file for _, every in health.taken_away(repo) for file in every)
+    left = tuple(file for _, every in taken_away(repo) for file in every)
     return Recovered(left, tuple(brought), saved.commits, saved.messages)
 
 
@@ -548,7 +548,7 @@ def save(
 
 def _commit_edits(library: Library, agreed: Callable[[Sequence[str]], bool]) -> Applied:
     """One commit of what the user did to files of entries; it may wait."""
-    from ai_lessons.app.health import validate
+    from ai_lessons.app.validation import validate
 
     repo = library.primary
     if not repo.store.commits(repo.config.autocommit):

@@ -211,7 +211,8 @@ def _without_said(
 
 # --- a site of files ---
 
-SITE, OKF, SITE_FILES = "site", "okf", ".ai-lessons-site"
+# names the files of the last time
+SITE_FILES = ".ai-lessons-site"
 """The forms, and the file that names the files of ours in their folder."""
 _ENTRY_PAGE = expression(
     r"(?:entry/[0-9A-Z]{26}\.html|(?:rules|lessons|docs|scripts)/[0-9A-Z]{26}\.md)"
@@ -225,7 +226,7 @@ def export_site(
     draw: Callable[[Sequence[Shown]], Iterable[tuple[str, bytes]]],
     project: str | None,
     *,
-    form: str = SITE,
+    form: str,
     replace: bool = False,
 ) -> Exported:
     """Write what stands as files that `draw` makes (names and contents).

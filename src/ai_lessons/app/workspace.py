@@ -643,7 +643,9 @@ class Library:
             opened.yields_to = lambda: self._before(place)
             users = {place.root for place in self.options.places.known if place.name == USER}
             if self.belongs_to and (place.name == USER or place.root in users):
-                opened.guard = lambda changes: app.promotion.guard(self, opened, changes)
+                from ai_lessons.app import policies
+
+                opened.guard = lambda changes: policies.guard(self, opened, changes)
         return self._opened[place.root]
 
     def _before(self, place: TierPlace) -> list[RepositorySession]:

@@ -26,6 +26,8 @@ from ai_lessons.git.worktree import (
     branch_of,
     passed_over,
     proposal_refs,
+    read_ref,
+    short_name,
 )
 from ai_lessons.model import approval, layout, markdown
 from ai_lessons.model.approval import (
@@ -390,6 +392,24 @@ class TakenProposal(NamedTuple):
     approved_at: str
     suggested_by: str
     commit: str
+
+
+def taken_on(worktree: Worktree, ref: str | None, entry: str = "") -> list[TakenProposal]:
+    """The proposals of anything but rules that came to an approval branch, newest first.
+
+    Of one entry, if named.
+    """
+    tip = None
+    if ref:
+        tip = read_ref(worktree, ref)
+    if ref is None or tip is None:
+        return []
+    every = taken(worktree, tip, short_name(ref))
+    results: list[TakenProposal] = []
+    for proposal in every:
+        if not entry or (proposal.id and entry.endswith(proposal.id)):
+            results.append(proposal)
+    return results
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:

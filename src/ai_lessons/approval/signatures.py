@@ -30,12 +30,13 @@ from ai_lessons.git.worktree import (
     short_name,
 )
 from ai_lessons.model import expression
-from ai_lessons.model.approval import Signature, approval_lines
+from ai_lessons.model.approval import APPROVALS, Signature, approval_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.git.worktree import Worktree
+    from ai_lessons.model.approval import BranchView
 
 # Bytes. A list of a thousand people is half of it
 LIMIT: Final = 256 * 1024
@@ -556,3 +557,56 @@ def lists_named(worktree: Worktree, commits: Sequence[str]) -> set[str]:
         for line in approval_lines(message):
             results.add(line.signers)
     return results
+
+
+COMMAND = "ai-lessons admin signers"
+EARLIER = (
+    f"{APPROVALS} holds signed records of an earlier version, which approve nothing any more: approve these rules"
+    " again, by signed merges (ai-lessons admin review-rules)"
+)
+
+
+def pin_first(
+    worktree: Worktree,
+    view: BranchView,
+    signers: PinnedSigners,
+    ask: Callable[[str, list[str]], bool],
+) -> bool:
+    """Where nothing is pinned, ask whether those who signed what waits count.
+
+    True if they do from now on.
+    """
+    if signers.read() is not None:
+        return False
+    commits = set[str]()
+    for verdict in view.verdicts.values():
+        commits.update(change.evidence.commit for change in verdict.unapproved)
+    commits.discard("")
+    data = signers_of(worktree, sorted(commits))
+    keys = []
+    for signer in parse_signers(data):
+        keys.append(str(signer))
+    question = (
+        f"{worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
+    )
+    if not keys or not ask(question, keys):
+        return False
+    names = lists_named(worktree, sorted(commits))
+    if len(names) == 1:
+        name = names.pop()
+    else:
+        name = ""
+    signers.pin(data, name=name)
+    return True
+
+
+def notes_on_signers(view: BranchView, signers: PinnedSigners) -> Iterator[str]:
+    """What a reader should know where approvals have to be signed."""
+    listed = signers.read()
+    if listed is None:
+        yield f"approvals have to be signed here, and no signers are pinned: no approval counts ({COMMAND} FILE)"
+    elif not listed:
+        yield f"approvals have to be signed here, and the list of signers is empty ({COMMAND} FILE)"
+    has_records = any(path.startswith(APPROVALS) for path in view.files)
+    if has_records and any(view.unapproved()):
+        yield EARLIER

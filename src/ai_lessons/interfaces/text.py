@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import USER
-from ai_lessons.model import lessons as model_lessons
 from ai_lessons.model.entries import (
     ABOUT,
-    GLOBAL_PROJECT,
     KINDS,
     UNVERSIONED,
     Confidence,
@@ -23,10 +20,8 @@ from ai_lessons.model.entries import (
     Kind,
     Source,
     Status,
-    pattern_of,
 )
-from ai_lessons.model.lessons import title_of, vouching
-from ai_lessons.model.texts import entry_lines, scalar
+from ai_lessons.model.lessons import vouching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
         editing,
         harvest,
         health,
-        lessons,
         link_effects,
     )
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
@@ -740,134 +734,6 @@ FORMATS: Mapping[str, Callable[[link_effects.Graph, View], str]] = {
     "dot": dot,
     "mermaid": mermaid,
 }
-
-
-FIRM = "[firm]"
-
-
-def says(entry: EntrySummary) -> str:
-    """The pattern of a lesson; a lesson of free text is told by its title."""
-    return entry.pattern or entry.title
-
-
-def _scope(entry: EntrySummary) -> str:
-    return model_lessons.named(entry.project, entry.scope)
-
-
-def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) -> str:
-    """One line a lesson; with `every` its status, too."""
-    cells = []
-    for entry in entries:
-        cells.append(
-            (
-                entry.handle,
-                _scope(entry),
-                entry.from_,
-                *([entry.status] if every else []),
-                says(entry),
-            )
-        )
-    return table(
-        ("ID", "SCOPE", "FROM", *(["STATUS"] if every else []), "PATTERN"),
-        cells,
-        view,
-        "No lessons.",
-    )
-
-
-def search_results(answer: answers.Answer, view: View) -> str:
-    """What a search found, best first, in the form of a list."""
-    if not answer.lessons:
-        return f'Nothing found for "{line(answer.query)}".'
-    return rows([hit.entry for hit in answer.lessons], view)
-
-
-def loaded(value: lessons.Loaded, _view: View) -> str:
-    """Markdown for an agent's context. `[firm]` marks what a person stated."""
-    blocks = [f"## Lessons ({value.active} active)"]
-    for group in value.groups:
-        if group.scope == GLOBAL_PROJECT:
-            name = "Global"
-        else:
-            name = line(group.scope)
-        # no text gives itself the mark
-        items = []
-        for entry in group.lessons:
-            items.append(f"- {line(says(entry)).replace(FIRM, '(firm)')}{_standing(entry)}")
-        blocks.append("\n".join([f"### {name}", *items]))
-    left_out = value.active - sum(len(group.lessons) for group in value.groups)
-    if left_out:
-        blocks.append(
-            f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson "
-            "search` finds one"
-        )
-    return "\n\n".join(blocks)
-
-
-def _standing(entry: EntrySummary) -> str:
-    """Who stated a lesson that claims to be a person's.
-
-    Nothing where git's history does not tell.
-    """
-    if entry.firm:
-        return f" {FIRM}"
-    if entry.from_ == "user":
-        by = entry.stated_by
-    else:
-        by = ""
-    if by:
-        return f" [stated by {line(str(by))}]"
-    return ""
-
-
-def lesson_shown(value: answers.Shown, _view: View) -> str:
-    """One lesson as YAML."""
-    entry, pattern = value.entry, pattern_of(value.frontmatter)
-    head = {"id": entry.handle, "scope": _scope(entry), "from": entry.from_, "status": entry.status}
-    yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
-    if entry.created:
-        yaml += [f"created: {entry.created[:10]}"]
-    for key in ("reason", "promoted_to"):
-        if value.frontmatter.get(key):
-            yaml += entry_lines(key, value.frontmatter[key])
-    if pattern:
-        # in double quotes, which YAML and JSON read alike
-        quoted = partial(json.dumps, ensure_ascii=False)
-        parts = pattern.as_json().items()
-        yaml += [f"pattern: {quoted(' '.join(str(pattern).split()))}", "parsed:"]
-        yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
-    if not pattern or entry.title != title_of(pattern):
-        yaml += entry_lines("title", entry.title)
-    if value.body.strip():
-        yaml += entry_lines("text", value.body)
-    return clean("\n".join(yaml))
-
-
-def added(value: answers.Written, view: View) -> str:
-    """A lesson that was stated."""
-    firsts = {
-        "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
-        "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
-    }
-    first = firsts.get(
-        value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}"
-    )
-    return f"{first}\n  path: {view.place(value.path, value.tier)}"
-
-
-def marked_wrong(value: answers.Written, _view: View) -> str:
-    """A lesson that left the results."""
-    lesson = line(value.handle)
-    if value.change == "unchanged":
-        return f"Lesson {lesson} is marked wrong already"
-    return f"Deleted lesson {lesson}"
-
-
-def promoted(value: answers.Written, view: View) -> str:
-    """A lesson that stands in a skill or a tool now."""
-    if value.change == "unchanged":
-        return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
-    return f"Promoted lesson {line(value.handle)} to {view.place(value.target)}"
 
 
 def held(value: harvest.Harvest) -> str:

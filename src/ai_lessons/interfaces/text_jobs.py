@@ -29,8 +29,10 @@ if TYPE_CHECKING:
         setup,
         sharing,
         transfer,
+        validation,
         workspace,
     )
+    from ai_lessons.app.outdated import Outdated
     from ai_lessons.app.promotion import Promoted
     from ai_lessons.app.resources import PassagePreview, Refreshed
 
@@ -196,7 +198,7 @@ def initialised(value: setup.Initialised, view: View) -> str:
     return "\n".join(rows)
 
 
-def report(value: health.Report, _view: View) -> str:
+def report(value: validation.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
     lines = []
     for text in value.fixed:
@@ -378,7 +380,7 @@ def stale(values: Sequence[answers.Stale], view: View) -> str:
     )
 
 
-def outdated(values: Sequence[health.Outdated], view: View) -> str:
+def outdated(values: Sequence[Outdated], view: View) -> str:
     """What a person should look at again, and below it why."""
     return (
         _reasoned([(finding.entry, finding.detail) for finding in values], view)

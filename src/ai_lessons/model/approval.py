@@ -17,7 +17,7 @@ from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
 from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 # `line`: the commit says in a line of ours what it approves; `forge`: it stands on a protected
 # branch; `direct`: none
@@ -191,6 +191,13 @@ class BranchView(NamedTuple):
     stated: ApprovalPolicy | None = None
     damaged: tuple[str, ...] = ()
     lapsed: Mapping[str, str] = {}
+
+    def unapproved(self) -> Iterator[tuple[Verdict, UnapprovedChange]]:
+        """What stands on the branch, or was removed there, and waits for a person to approve it."""
+        for _, verdict in sorted(self.verdicts.items()):
+            for change in verdict.unapproved:
+                if self.files.get(change.path) == change.blob:
+                    yield verdict, change
 
 
 def project_of(path: str) -> str:

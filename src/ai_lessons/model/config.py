@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, expression
 from ai_lessons.model.layout import CONFIG_PATH
@@ -229,6 +231,14 @@ class RepositoryConfig:
     chunking: Chunking = field(default_factory=Chunking)
     index_uri: str | None = None
     tag_aliases: Mapping[str, str] = field(default_factory=dict)
+    features: Mapping[str, Any] = field(default_factory=dict)
+
+    def of_feature(self, name: str) -> Any:
+        """The setting of a feature by its dotted name.
+
+        Its default where the file does not state it.
+        """
+        return self.features.get(name, keys()[name].default)
 
 
 class Nonsense(ValueError):
@@ -236,11 +246,16 @@ class Nonsense(ValueError):
 
 
 class Key(NamedTuple):
-    """One setting: its attribute in `RepositoryConfig`, how its value is read (raises Nonsense), how it is shown."""
+    """One setting: its attribute in `RepositoryConfig`, how its value is read (raises Nonsense), how it is shown.
+
+    A setting of a feature has no attribute, but a `default`, and `about`: what it is for.
+    """
 
     attribute: str
     read: Callable[[Any], Any]
     show: Callable[[Any], object] = lambda value: value
+    default: Any = None
+    about: str = ""
 
 
 def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
@@ -353,6 +368,15 @@ KEYS: Mapping[str, Key] = {
 }
 
 
+@cache
+def keys() -> Mapping[str, Key]:
+    """Every setting by its dotted name, those of features at the end."""
+    added = {}
+    for name, place in extensions.named("settings").items():
+        added[name] = extensions.load(place)
+    return {**KEYS, **added}
+
+
 def parse_config(text: str) -> RepositoryConfig:
     """The settings that a config file states, the rest as default.
 
@@ -362,11 +386,13 @@ def parse_config(text: str) -> RepositoryConfig:
     format.
     """
     fields = known_fields(text)
-    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
+    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}, "features": {}}
     problems = []
-    for name, key in KEYS.items():
+    for name, key in keys().items():
         value = _find(fields, name)
-        group, _, attribute = key.attribute.rpartition(".")
+        group, _, attribute = (
+            key.attribute.rpartition(".") if key.attribute else ("features", "", name)
+        )
         try:
             if value is not None:
                 groups[group][attribute] = key.read(value)
@@ -379,7 +405,9 @@ def parse_config(text: str) -> RepositoryConfig:
         problems = [_problem(text, "search.chunking", f"search.chunking must have {message}")]
     if problems:
         raise InvalidEntry(problems)
-    return RepositoryConfig(**groups[""], chunking=cut, governance=policies)
+    return RepositoryConfig(
+        **groups[""], chunking=cut, governance=policies, features=groups["features"]
+    )
 
 
 def known_fields(text: str) -> dict[str, Any]:
@@ -450,10 +478,14 @@ def _problem(text: str, name: str, message: str) -> Problem:
 
 def values_of(config: RepositoryConfig) -> dict[str, object]:
     """Every setting in force by its dotted name, in the order of the file."""
-    by_key: dict[str, object] = {}
-    for name, key in KEYS.items():
-        by_key[name] = key.show(attrgetter(key.attribute)(config))
-    return by_key
+    values = {}
+    for name, key in keys().items():
+        if key.attribute:
+            value = attrgetter(key.attribute)(config)
+        else:
+            value = config.of_feature(name)
+        values[name] = key.show(value)
+    return values
 
 
 # Settings of earlier versions, which do nothing and do no harm
@@ -465,14 +497,14 @@ def unknown_keys(text: str) -> list[Problem]:
 
     Typing errors, or settings of a newer one.
     """
-    groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
+    groups = {name.rpartition(".")[0] for name in keys()} | {"search"}
 
     def unknown(fields: Mapping[str, Any], above: str) -> Iterator[str]:
         for key, value in fields.items():
             name = f"{above}{key}"
             if name in groups and isinstance(value, dict):
                 yield from unknown(value, f"{name}.")
-            elif name not in KEYS and name not in groups and name not in RETIRED:
+            elif name not in keys() and name not in groups and name not in RETIRED:
                 yield name
 
     names = unknown(fields_of(text), "")
@@ -482,7 +514,7 @@ def unknown_keys(text: str) -> list[Problem]:
 def _meant(name: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  # only for a mistyped name
 
-    close = get_close_matches(name, KEYS, n=1, cutoff=0.85)
+    close = get_close_matches(name, keys(), n=1, cutoff=0.85)
     if close:
         return f" (did you mean {close[0]!r}?)"
     return ""
@@ -500,7 +532,7 @@ def set_value(text: str, key: str, value: Any) -> str:
     from ai_lessons.model.markdown import REMOVE, edit_mapping  # noqa: PLC0415  # only for a change
 
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
-    if not alias and key not in KEYS:
+    if not alias and key not in keys():
         raise UsageError(
             f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get"
         )

@@ -213,7 +213,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     ),
     Kind.SCRIPT: KindFacts(
         "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", *_COPIED, "interpreter")),
-        versioned=True, summarised=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
+        versioned=True, summarised=("path", *_COPIED, *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
@@ -224,12 +224,12 @@ KINDS: Mapping[Kind, KindFacts] = {
             "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
             "category": tuple(Category),
         },
-        summarised=("confidence", "from", "category", "scope", "contexts", "applies_to", *REVIEW_KEYS),
+        summarised=("confidence", "from", "category", "scope", "applies_to", *REVIEW_KEYS),
         in_results=("confidence", "source", "status"), opening="pattern",
     ),
     Kind.DOC: KindFacts(
         "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")),
-        versioned=True, summarised=(*_COPIED, *_OF_PAGE, *REVIEW_KEYS),
+        versioned=True, summarised=(*_COPIED, "source_url", *REVIEW_KEYS),
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer.
@@ -439,19 +439,15 @@ class EntrySummary(NamedTuple):
     from_: str = ""
     category: str = ""
     scope: str = ""
-    contexts: str | Sequence[str] = ""
     pattern: str = ""
     seen: Sequence[int] | None = None
     start: float | None = None
     claimed: float | None = None
     script_path: str = ""
-    interpreter: str = ""
     source_path: str = ""
     source_ref: str = ""
     source_url: str = ""
-    source_date: str = ""
     content_hash: str = ""
-    etag: str = ""
     # what the history tells of a lesson: who stated it, and whether that is a person who works here
     stated_by: str = ""
     firm: bool = False

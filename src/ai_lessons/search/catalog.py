@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
+from ai_lessons import extensions
 from ai_lessons.errors import AmbiguousName, NotFound, Problem, UsageError
 from ai_lessons.model import expression
 from ai_lessons.model.entries import (
@@ -365,6 +366,22 @@ class CatalogReader:
 
         return self._once("failures", read)
 
+    def facts(self, feature: str) -> Mapping[str, Mapping[str, Any]]:
+        """What a feature keeps of entries that are shown, by their ids.
+
+        See `catalog_update.facts_of_features`.
+        """
+        query = "SELECT id, facts FROM facts JOIN shown USING (key) WHERE feature = :feature"
+
+        def read() -> Mapping[str, Mapping[str, Any]]:
+            rows = self._select(query, 1, feature=feature)
+            by_key = {}
+            for entry_id, text in rows:
+                by_key[entry_id] = json.loads(text)
+            return by_key
+
+        return self._once(("facts", feature), read)
+
     def postings(self, terms: Sequence[str]) -> tuple[list[Posting], int]:
         """Which active lessons and rules hold these words, and how many there are in all."""
         from ai_lessons.search.terms import Posting  # noqa: PLC0415  # lists do without
@@ -603,6 +620,12 @@ CREATE TABLE terms (
     PRIMARY KEY (term, key)
 ) WITHOUT ROWID;
 CREATE INDEX terms_key ON terms (key);
+-- what features keep of an entry: a JSON object each, see `extensions.Feature.facts`
+CREATE TABLE facts (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, feature TEXT NOT NULL, facts TEXT NOT NULL,
+    PRIMARY KEY (feature, key)
+) WITHOUT ROWID;
+CREATE INDEX facts_key ON facts (key);
 -- the shapes of failures that entries keep: lines of words
 CREATE TABLE failures (key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, words TEXT NOT NULL);
 CREATE INDEX failures_key ON failures (key);
@@ -643,9 +666,15 @@ _COUNTED = {
 }
 
 # Raise it when the same file would be read into another entry, or a table is filled in another way
-VERSION = 23
+VERSION = 24
 
-SCHEMA = Schema("catalog", _TABLES, version_of(_TABLES, VERSION))
+
+def schema() -> Schema:
+    """The tables, of a version that also differs where a feature came, went, or keeps other facts."""
+    kept = sorted(
+        f"{feature.name} {feature.facts_version}" for feature in extensions.rows() if feature.facts
+    )
+    return Schema("catalog", _TABLES, version_of("\n".join([_TABLES, *kept]), VERSION))
 
 
 class CatalogRefresh(NamedTuple):
@@ -693,7 +722,7 @@ class Catalog(Database, CatalogReader):
         self.tier, self._clock, self._in_order = tier, clock, first
         self._disk: Disk | None = None
         CatalogReader.__init__(self, [self])
-        Database.__init__(self, path, SCHEMA)
+        Database.__init__(self, path, schema())
 
     @property
     def generation(self) -> int:

@@ -7,6 +7,7 @@ import marshal
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ai_lessons import extensions
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.model.entries import (
     ABOUT,
@@ -402,7 +403,7 @@ SEPARATOR = "\x1f"
 No tag or version that we accept holds this control character.
 """
 
-_LISTS = frozenset(("applies_to", "contexts"))
+_LISTS = frozenset(("applies_to",))
 
 FILES, APPROVED = "files", "approved"
 _IN = "IN (SELECT value FROM json_each(:ids))"
@@ -457,6 +458,7 @@ class CatalogRecord(NamedTuple):
     opening: str
     failures: tuple[str, ...]
     terms: Mapping[str, int]
+    facts: Mapping[str, str]
 
 
 class FolderChange:
@@ -533,7 +535,23 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
             if shape
         )
     fields = _json(dict(entry.fields), ascii_only=True)
-    return CatalogRecord(row, tags, versions, entry.links, fields, opening, tuple(failures), held)
+    facts = facts_of_features(entry)
+    return CatalogRecord(
+        row, tags, versions, entry.links, fields, opening, tuple(failures), held, facts
+    )
+
+
+def facts_of_features(entry: Entry) -> dict[str, str]:
+    """What each feature keeps of an entry, as JSON.
+
+    Its `facts` gives a mapping, of which an empty one is not kept.
+    """
+    kept = {}
+    for feature, facts_of in extensions.concerning("facts", entry.fields):
+        facts: Mapping[str, Any] = facts_of(entry)
+        if facts:
+            kept[feature] = _json(facts, ascii_only=False)
+    return kept
 
 
 def _json(value: Mapping[str, Any], *, ascii_only: bool) -> str:
@@ -664,6 +682,8 @@ def _replace(
         "INSERT INTO failures VALUES (?, ?)",
         [(key, words) for key, r in keyed for words in r.failures],
     )
+    facts = [(key, feature, kept) for key, r in keyed for feature, kept in r.facts.items()]
+    db.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
     copies = {file for (file,) in db.execute(_SAME_ID, {"ids": json.dumps(sorted(touched))})}

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons import app
+from ai_lessons import app, extensions
 from ai_lessons.app.link_effects import usages_of
 from ai_lessons.git import files
 from ai_lessons.git.files import in_project
@@ -40,7 +40,7 @@ from ai_lessons.telling.matching import (
 from ai_lessons.telling.start import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.workspace import Library, Reading
@@ -69,6 +69,24 @@ _TOLD_BEFORE = 1_000_000.0
 def feature(name: str) -> Any:
     """A feature that offers something, by the name of its module: the core imports none of them."""
     return import_module(f"ai_lessons.{name}")
+
+
+class Occasion(NamedTuple):
+    """What a feature is asked about.
+
+    The words of a prompt or an error, the files and edits of a call, its command.
+
+    `folders`: where it is called, and where the session began. `project`: of the code there, None
+    where that has none.
+    """
+
+    moment: Moment
+    words: str = ""
+    paths: Sequence[str] = ()
+    edits: Sequence[Edit] = ()
+    command: str = ""
+    folders: Sequence[str] = ()
+    project: str | None = None
 
 
 class Offer(NamedTuple):
@@ -103,6 +121,7 @@ def at_a_prompt(
         # beside a better one only what is nearly as sure: of second ones half as many were needed
         if score >= max(bar, NEARLY * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
+    sure |= _of_features(repo, Occasion(Moment.PROMPT, words=text, project=project))
     offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
     return _with_unsure(offered, matching, PROMPT)
 
@@ -138,6 +157,8 @@ def before_a_tool(
         about, words = _about_a_command(repo, command, folders, here, fresh)
         offers |= about
         unsure |= words
+    occasion = Occasion(Moment.BEFORE_TOOL, "", paths, edits, command, folders, project)
+    offers |= _of_features(repo, occasion)
     # it is about this edit, whatever was told before
     shown = set(shown_before) - breaks.keys()
     most = max(FEW, len(breaks))
@@ -247,6 +268,19 @@ def helping(
                 why = f"keeps a failure like this one ({likely:.2f})"
             candidates.append(Candidate(summary, why, chance=likely))
     return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
+
+
+def _of_features(repo: Reading, occasion: Occasion) -> _Offers:
+    """What features offer at a moment: each gives the entries that are surely about it."""
+    offers: _Offers = {}
+    for feature in extensions.rows():
+        place = feature.offers.get(occasion.moment)
+        if place:
+            offers_at: Callable[[Reading, Occasion], Iterable[Offer]] = extensions.load(
+                feature.place(place)
+            )
+            offers |= {offer.summary.id: offer for offer in offers_at(repo, occasion)}
+    return offers
 
 
 def _here(project: str | None) -> set[str]:

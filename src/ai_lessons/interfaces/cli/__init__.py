@@ -26,11 +26,6 @@ GROUPS = {
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
     "check": (f"{HERE}.recall:check", "Show which lines of your files break rules in force."),
-    "look": (f"{HERE}.recall:look", "Search, read and review in a browser on this machine."),
-    "lsp": (
-        "ai_lessons.interfaces.lsp:lsp",
-        "Show the rules and lessons about a file in an editor.",
-    ),
 }
 
 SHORT = {
@@ -44,7 +39,6 @@ SHORT = {
     "sync": (f"{HERE}.admin:admin", "sync"),
     "review": (f"{HERE}.admin:admin", "review"),
     "status": (f"{HERE}.admin:admin", "status"),
-    "load": ("ai_lessons.interfaces.lesson:lesson", "load"),
 }
 
 EVERYDAY = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app, settings
+from ai_lessons import app, extensions, settings
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
 from ai_lessons.interfaces import agent_text, hook, mcp, output, text, text_jobs
 from ai_lessons.interfaces.cli import command, options, review
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.command import Call
     from ai_lessons.model.entries import Kind
 
-SITE, OKF = "site", "okf"
+OKF = "okf"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
     "lessons-jsonl",
     "groove",
@@ -34,6 +34,8 @@ LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
 )
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
 FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound", OKF)
+# Forms that features draw, by name: the files of a site from its entries
+DRAWN = extensions.named("exports")
 TARGETS = (
     GROOVE,
     AGENTS,
@@ -44,7 +46,7 @@ TARGETS = (
     "qwen",
     "compound",
     "skills",
-    SITE,
+    *DRAWN,
     OKF,
 )
 
@@ -207,10 +209,8 @@ def export(
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or target_of(place)
-    if form in {SITE, OKF}:
-        from ai_lessons.interfaces.web import pages
-
-        draw = pages.draw if form == SITE else app.transfer.bundle
+    if form in {*DRAWN, OKF}:
+        draw = extensions.load(DRAWN[form]) if form in DRAWN else app.transfer.bundle
         done = app.transfer.export_site(
             call.library, place, draw, project, form=form, replace=replace
         )
@@ -387,7 +387,7 @@ def init(
 @click.option("--ci", is_flag=True, help="Also report what `admin review` asks about as problems.")
 def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
-    report = app.health.validate(call.library, paths, fix=fix, content=ci)
+    report = app.validation.validate(call.library, paths, fix=fix, content=ci)
     call.answer(report, text_jobs.report)
     if report.problems:
         return InvalidEntry.exit_code
@@ -454,7 +454,7 @@ def save(call: Call, edits: bool, yes: bool) -> None:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep their ids when they are moved."""
-    call.answer(app.health.adopt(call.library, paths), text_jobs.writes)
+    call.answer(app.validation.adopt(call.library, paths), text_jobs.writes)
 
 
 @admin.command("trust-script", examples=["S-9XW2RB"])
@@ -601,7 +601,6 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
     from click.shell_completion import get_completion_class
 
     from ai_lessons.interfaces.cli import root
-    from ai_lessons.interfaces.lesson import lesson
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     kind = None
@@ -613,10 +612,11 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
         else:
             what = "$SHELL does not say which shell you use"
         raise UsageError(what, hint="name one of: " + ", ".join(SHELLS))
-    scripts = {
-        "ai-lessons": kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source().rstrip("\n"),
-        "lesson": kind(lesson, {}, "lesson", "_LESSON_COMPLETE").source().rstrip("\n"),
-    }
+    programs = {"ai-lessons": root, **command.programs()}
+    scripts = {}
+    for program, group in programs.items():
+        variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+        scripts[program] = kind(group, {}, program, variable).source().rstrip("\n")
     text = script = "\n".join(scripts.values())
     if install and name == "fish":
         # it reads a file for each command

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 import click
 
-from ai_lessons import app
+from ai_lessons import app, extensions
 from ai_lessons.errors import (
     EXIT_BUG,
     EXIT_INTERRUPTED,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.open_repository import Options
     from ai_lessons.app.workspace import Library
+    from ai_lessons.extensions import CommandRow
     from ai_lessons.interfaces.output import AgentText
     from ai_lessons.model.entries import Kind
     from ai_lessons.settings import Settings
@@ -651,29 +652,61 @@ class Group(HelpfulCommand, click.Group):
             kept = before
         return super().parse_args(ctx, kept + args[len(before) :])
 
+    @cached_property
+    def added(self) -> dict[str, tuple[CommandRow, str]]:
+        """The commands that features add to this group of the program, by name: row and place."""
+        if not self.sections:
+            # no group of the program: `recall graph …`, or a program of its own
+            return {}
+        by_key: dict[str, tuple[CommandRow, str]] = {}
+        for row, place in extensions.commands(str(self.name)):
+            by_key[row.words[-1]] = (row, place)
+        return by_key
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; that of a feature is loaded now."""
+        if cmd_name not in self.commands and cmd_name in self.added:
+            _, place = self.added[cmd_name]
+            return cast("click.Command", extensions.load(place))
+        return super().get_command(ctx, cmd_name)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options, then the commands of each section."""
         super().format_options(ctx, formatter)
-        listed = " ".join(self.sections.values()).split()
-        unlisted = []
-        for name in self.list_commands(ctx):
-            if not self.commands[name].hidden and name not in listed:
-                unlisted.append(name)
-        sections = dict(self.sections)
+        sections = {title: names.split() for title, names in self.sections.items()}
+        for name, (row, _) in self.added.items():
+            if row.section:
+                put_behind(sections[row.section], row.after, name)
+        listed = [name for names in sections.values() for name in names]
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        shown = {
+            name: command for name, command in commands.items() if command and not command.hidden
+        }
         if self.every or not sections:
-            sections["Rarely needed" if sections else "Commands"] = " ".join(unlisted)
+            if sections:
+                title = "Rarely needed"
+            else:
+                title = "Commands"
+            sections[title] = [name for name in shown if name not in listed]
         for title, names in sections.items():
             with formatter.section(title):
-                rows = ((name, self.commands[name].get_short_help_str()) for name in names.split())
-                formatter.write_dl(list(rows))
+                formatter.write_dl([(name, shown[name].get_short_help_str()) for name in names])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In the order of definition; a second name of a command is not listed."""
-        commands: list[str] = []
-        for name, command in self.commands.items():
-            if command.name == name:
-                commands.append(name)
-        return commands
+        names = [name for name, command in self.commands.items() if command.name == name]
+        for name, (row, _) in self.added.items():
+            put_behind(names, row.after, name)
+        return names
+
+
+def put_behind(names: list[str], before: str, name: str) -> None:
+    """Put a name behind another one of a list, at the end where that is not in it."""
+    if before in names:
+        place = names.index(before) + 1
+    else:
+        place = len(names)
+    names.insert(place, name)
 
 
 Group.group_class = Group
@@ -701,10 +734,13 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, without importing anything."""
-        return list(self.lazy)
+        return [*self.lazy, *(row.words[0] for row, _ in extensions.commands() if row.help)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import the group now."""
+        for row, added in extensions.commands():
+            if row.words == (cmd_name,):
+                return cast("click.Command", extensions.load(added))
         place, name = self.short.get(cmd_name) or (self.lazy.get(cmd_name, ("", ""))[0], "")
         module, _, attribute = place.partition(":")
         if not module:
@@ -718,9 +754,21 @@ class LazyGroup(Group):
         """Everyday commands, groups, options."""
         with formatter.section("Every day"):
             formatter.write_dl(self.everyday, col_max=48)
+        texts = {}
+        for name, (_, text) in self.lazy.items():
+            texts[name] = text
+        texts |= {row.words[0]: row.help for row, _ in extensions.commands() if row.help}
         with formatter.section("All commands"):
-            formatter.write_dl([(f"{name} --help", text) for name, (_, text) in self.lazy.items()])
+            formatter.write_dl([(f"{name} --help", text) for name, text in texts.items()])
         HelpfulCommand.format_options(self, ctx, formatter)
+
+
+def programs() -> dict[str, Group]:
+    """The programs that features add, by name."""
+    programs: dict[str, Group] = {}
+    for name, place in extensions.named("programs").items():
+        programs[name] = extensions.load(place)
+    return programs
 
 
 def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

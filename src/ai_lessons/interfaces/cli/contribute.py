@@ -378,23 +378,6 @@ def add_resource(
         call.answer(imported, text_jobs.imported)
 
 
-@contribute.command("add-package", examples=["click", "--locked"])
-@click.argument("names", metavar="[NAME[==V]]...", nargs=-1)
-@click.option(
-    "--locked",
-    is_flag=False,
-    flag_value="",
-    metavar="[LOCKFILE]",
-    help="The packages of the project's lockfile.",
-)
-def add_package(call: Call, names: tuple[str, ...], locked: str | None) -> None:
-    """Add docs of installed packages at their version.
-
-    README, docs, public API. npm:NAME for `node_modules`.
-    """
-    call.answer(app.resources.add(call.library, names, lock=locked), text_jobs.imported)
-
-
 @contribute.command(
     "refresh",
     examples=["D-4T7QZM", "--all"],

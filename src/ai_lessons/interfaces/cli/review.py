@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Pending, Written
     from ai_lessons.app.harvest import HarvestedLesson
-    from ai_lessons.app.health import Outdated
+    from ai_lessons.app.outdated import Outdated
     from ai_lessons.app.review import Batch
     from ai_lessons.interfaces.cli.command import Call
 
@@ -485,14 +485,12 @@ STALE_PAST = {
 def stale(call: Call, only_list: bool, ref: str | None, stale: bool) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if stale:
-        parts = call.library.primary
-        rows = (*app.anchors.stale(parts), *app.health.stale(parts), *app.resources.stale(parts))
-        call.answer(rows, text_jobs.stale)
+        call.answer(tuple(app.outdated.moved_on(call.library.primary)), text_jobs.stale)
         return
     if ref:
         call.answer((app.editing.keep(call.library, ref, call.sure),), text_jobs.writes)
         return
-    outdated = app.health.review(call.library)
+    outdated = app.outdated.review(call.library)
     if only_list or not outdated or not _person_reviews(call):
         call.answer(outdated, text_jobs.outdated, paged=True)
         return

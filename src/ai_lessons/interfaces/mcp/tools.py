@@ -40,10 +40,10 @@ from ai_lessons.interfaces.cli.command import (
     Call,
     Command,
     Tool,
+    programs,
     walk,
 )
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
-from ai_lessons.interfaces.lesson import lesson
 from ai_lessons.interfaces.output import clean, encode, line
 from ai_lessons.model.entries import Kind, fields_of
 
@@ -347,19 +347,21 @@ def tools(
 
     `log` is where reports of bugs are.
     """
-    commands = (
-        command
-        for group in (root, lesson)
-        for _, command in walk(group)
-        if isinstance(command, Command)
-    )
-    declared = {command.tool.name: (command, command.tool) for command in commands if command.tool}
-    names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *declared))
-    return [
-        CommandTool.of(*declared[name], pool, log)
-        for name in names
-        if declared[name][1].reads or not read_only
-    ]
+    declared: dict[str, tuple[Command, Tool]] = {}
+    for group in (root, *programs().values()):
+        for _, tool_command in walk(group):
+            if isinstance(tool_command, Command) and tool_command.tool:
+                declared[tool_command.tool.name] = (tool_command, tool_command.tool)
+    every = DEFAULT if chosen == "default" else (*DEFAULT, *declared)
+    served: list[ServedTool] = []
+    for name in dict.fromkeys(every):
+        if name not in declared:
+            # of a feature that is not here
+            continue
+        tool_command, tool = declared[name]
+        if tool.reads or not read_only:
+            served.append(CommandTool.of(tool_command, tool, pool, log))
+    return served
 
 
 class ToolParameter(NamedTuple):

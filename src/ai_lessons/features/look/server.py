@@ -39,11 +39,11 @@ from uvicorn import Server
 from ai_lessons import app
 from ai_lessons.app.open_repository import silent
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.features.look import pages
+from ai_lessons.features.look.pages import Page, href
 from ai_lessons.interfaces.cli.contribute import OUTCOMES
 from ai_lessons.interfaces.mcp.server import BODY_BYTES, ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from ai_lessons.interfaces.web import pages
-from ai_lessons.interfaces.web.pages import Page, href
 from ai_lessons.model.entries import Relation
 from ai_lessons.model.links import Line, communities
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ai_lessons.app.workspace import Library
-    from ai_lessons.interfaces.web.pages import Asked
+    from ai_lessons.features.look.pages import Asked
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.settings import Settings
 

@@ -849,7 +849,7 @@ def _help(played: Played) -> Part:
 
 def health(opened: Library, asked: Asked) -> Page:
     """What is well and what is not, each with what to do."""
-    report = app.health.validate(opened)
+    report = app.validation.validate(opened)
     checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
     checks.sort(key=lambda row: row[0] == "ok")
     # takes seconds
@@ -858,7 +858,7 @@ def health(opened: Library, asked: Asked) -> Page:
     for summary in app.anchors.outdated(opened.primary):
         stale.append((summary, summary.warning))
     if asked.get("all"):
-        stale = [(row.entry, row.detail) for row in app.health.review(opened)]
+        stale = [(row.entry, row.detail) for row in app.outdated.review(opened)]
     elsewhere = app.anchors.elsewhere(opened.primary)
     away = f"Cannot check: the code of {', '.join(elsewhere)} is not here. Start this page in its folder."
     kept = app.sharing.recover(opened, only_list=True).kept
@@ -974,7 +974,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     enterprises = dict.fromkeys(row.tier for row in states if row.tier.startswith(ENTERPRISE))
     policies = []
     for name in enterprises:
-        for value in app.promotion.governed(opened, name).values:
+        for value in app.policies.governed(opened, name).values:
             policies.append((name, str(value)))
     parts = [
         Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),

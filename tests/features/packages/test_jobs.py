@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import health, resources, search
+from ai_lessons.app import resources, search, validation
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.features.packages import jobs
 from app.world import World, query
-from connectors.test_packages import make_python
+from features.packages.test_installed import make_python
 from real_world import put_file
 
 PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
@@ -49,7 +50,7 @@ def asked(world: World, code: Path, text: str, **more: Any) -> list[tuple[str, t
 def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(
     world: World, code: Path
 ) -> None:
-    done = resources.add(world.fresh(cwd=code), ["click-like"])
+    done = jobs.add(world.fresh(cwd=code), ["click-like"])
     assert {one.path for one in done.written} == {f"click-like/docs/1.2.0/{page}" for page in PAGES}
     assert done.skipped == ()
     assert world.commits()[0] == "Add docs of Click-Like 1.2.0"
@@ -59,7 +60,7 @@ def test_docs_of_what_is_installed_come_in_one_commit_and_twice_change_nothing(
         "source:\n  package: Click-Like\n  licence: MIT\n  origin: https://example.org/docs\n"
         in text
     )
-    again = resources.add(world.fresh(cwd=code), ["Click_Like==1.2.0"])
+    again = jobs.add(world.fresh(cwd=code), ["Click_Like==1.2.0"])
     assert (again.written, again.unchanged, again.commit) == ((), 3, None)
 
 
@@ -68,13 +69,13 @@ def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(
 ) -> None:
     (first,) = [
         one
-        for one in resources.add(world.fresh(cwd=code), ["click-like"]).written
+        for one in jobs.add(world.fresh(cwd=code), ["click-like"]).written
         if "README" in one.path
     ]
     site = code / ".venv/lib/python3.12/site-packages"
     meta = site / "click_like-1.2.0.dist-info/METADATA"
     meta.write_text(meta.read_text().replace("Makes commands.", "Makes better commands."))
-    again = resources.add(world.fresh(cwd=code), ["click-like"])
+    again = jobs.add(world.fresh(cwd=code), ["click-like"])
     assert [(one.id, one.path) for one in again.written] == [(first.id, first.path)]
     assert "Makes better commands." in world.read(first.path)
 
@@ -82,17 +83,17 @@ def test_a_page_that_was_edited_here_is_brought_up_to_date_and_keeps_its_id(
 def test_of_a_lock_file_come_the_packages_that_the_project_asks_for(
     world: World, code: Path
 ) -> None:
-    done = resources.add(world.fresh(cwd=code), [], lock="")
+    done = jobs.add(world.fresh(cwd=code), [], lock="")
     assert {one.path.split("/")[0] for one in done.written} == {"click-like"}
     below = code / "src"
     below.mkdir()
-    assert resources.add(world.fresh(cwd=below), [], lock="../uv.lock").unchanged == 3
+    assert jobs.add(world.fresh(cwd=below), [], lock="../uv.lock").unchanged == 3
     (code / "Cargo.lock").write_text(LOCK.format("serde", "1.0.0"))
     (code / "pyproject.toml").write_text("[project\n")
     with pytest.raises(InvalidEntry, match="pyproject"):
-        resources.add(world.fresh(cwd=code), [], lock="")
+        jobs.add(world.fresh(cwd=code), [], lock="")
     (code / "pyproject.toml").unlink()
-    with_all = resources.add(world.fresh(cwd=code), [], lock="")
+    with_all = jobs.add(world.fresh(cwd=code), [], lock="")
     assert [(name, with_all.unchanged) for name, _ in with_all.skipped] == [("indirect", 3)]
 
 
@@ -131,29 +132,29 @@ def test_a_lock_file_of_a_cloned_project_runs_none_of_its_code(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     lock = "" if lock_file == "uv.lock" else lock_file  # without a name it is looked for
     with suppress(NotFound):  # of what cannot be read as a requirement nothing is left
-        resources.add(world.fresh(cwd=code, offline=False), [], lock=lock)
+        jobs.add(world.fresh(cwd=code, offline=False), [], lock=lock)
     with pytest.raises(Refused, match="no package of Python"):
-        resources.add(world.fresh(cwd=code, offline=False), ["./evil==1"])
+        jobs.add(world.fresh(cwd=code, offline=False), ["./evil==1"])
     assert not ran.exists()
 
 
 def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
     world: World, code: Path
 ) -> None:
-    resources.add(world.fresh(cwd=code), [], lock="")
+    jobs.add(world.fresh(cwd=code), [], lock="")
     question = "how do I make an option required"
     assert asked(world, code, question)[0] == ("click-like/docs/1.2.0/api/clicklike.md", ("1.2.0",))
     upgrade(code, "2.0.0")
-    (stale,) = resources.stale(world.fresh(cwd=code).primary)
+    (stale,) = jobs.stale(world.fresh(cwd=code).primary)
     assert (
-        health.validate(world.fresh(cwd=code), content=True).problems == ()
+        validation.validate(world.fresh(cwd=code), content=True).problems == ()
     )  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
     done = resources.refresh(world.fresh(cwd=code), [], every=True)
     assert {one.path for one in done if one.changed} == {
         f"click-like/docs/2.0.0/{page}" for page in PAGES
     }
-    assert list(resources.stale(world.fresh(cwd=code).primary)) == []
+    assert list(jobs.stale(world.fresh(cwd=code).primary)) == []
     assert asked(world, code, question)[0][1] == (
         "1.2.0",
     )  # what is locked counts, not what is installed
@@ -163,7 +164,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
 
 
 def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) -> None:
-    done = resources.add(world.fresh(cwd=tmp_path), ["click"])
+    done = jobs.add(world.fresh(cwd=tmp_path), ["click"])
     version = distribution("click").version
     assert f"click/docs/{version}/api/click.core.md" in {one.path for one in done.written}
     assert asked(world, tmp_path, "Option is_flag prompt")[0] == (
@@ -181,7 +182,7 @@ def test_what_cannot_be_had_is_told_and_nothing_is_written(world: World, tmp_pat
     )  # fmt: skip
     for names, lock_file, error in cases:
         with pytest.raises(error):
-            resources.add(world.fresh(cwd=tmp_path), names, lock=lock_file)
+            jobs.add(world.fresh(cwd=tmp_path), names, lock=lock_file)
         assert world.commits() == before
 
 
@@ -192,7 +193,7 @@ def test_a_lock_or_project_file_that_a_link_leads_out_of_the_code_to_is_not_read
     (code / named).rename(tmp_path / named)
     (code / named).symlink_to(tmp_path / named)
     with pytest.raises(Refused, match="by a link"):
-        resources.add(world.fresh(cwd=code), [], lock="uv.lock")
+        jobs.add(world.fresh(cwd=code), [], lock="uv.lock")
 
 
 def test_a_page_that_holds_a_secret_and_a_package_that_cannot_be_had_are_left_out_and_named(
@@ -200,7 +201,7 @@ def test_a_page_that_holds_a_secret_and_a_package_that_cannot_be_had_are_left_ou
 ) -> None:
     guide = code / ".venv/lib/python3.12/site-packages/clicklike/docs/guide.rst"
     guide.write_text("key = 'AKIA" + "Q3EGPLXTNZ5WYB7M'\n")
-    done = resources.add(world.fresh(cwd=code), ["click-like", "not-installed"])
+    done = jobs.add(world.fresh(cwd=code), ["click-like", "not-installed"])
     assert len(done.written) == 2
     assert {name for name, _ in done.skipped} == {
         "not-installed",
@@ -211,7 +212,7 @@ def test_a_page_that_holds_a_secret_and_a_package_that_cannot_be_had_are_left_ou
 def test_of_a_huge_package_so_many_pages_are_taken_and_that_is_said(
     world: World, code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "MOST_PAGES", 2)
-    done = resources.add(world.fresh(cwd=code), ["click-like"])
+    monkeypatch.setattr(jobs, "MOST_PAGES", 2)
+    done = jobs.add(world.fresh(cwd=code), ["click-like"])
     assert len(done.written) == 2
     assert done.skipped == (("Click-Like 1.2.0", "only 2 pages are taken"),)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,22 @@ from starlette.testclient import TestClient
 
 from ai_lessons import settings
 from ai_lessons.app import agent_sessions, harvest
-from ai_lessons.app.answers import ProposedFile
+from ai_lessons.app.answers import ProposedFile, Shown
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.open_repository import silent
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.look import pages, server
 from ai_lessons.interfaces.mcp.tools import SessionPool
-from ai_lessons.interfaces.web import pages, server
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
+from features.look.look_world import EVIL, HOSTILE, Served, serve
 from interfaces.agent_host import Host
-from interfaces.look_world import EVIL, HOSTILE, Served, serve
+from interfaces.test_keeping import MISE, Session, rules
 from interfaces.test_render_rules import NEW
 from interfaces.world import DOC, LESSON, Run
 from real_world import Git, put_file
+
+__all__ = ["rules"]  # a fixture of other tests
 
 
 @pytest.fixture
@@ -574,3 +578,28 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(
     assert "Nothing is linked here; 2 entries by project" in pages.render("graph.html", **alone)
     drawn = pool.read(lambda opened: server.graph_data(opened, {"project": "fruit"}))
     assert sorted(node["label"] for node in drawn["nodes"]) == ["Apples", "Pears"]
+
+
+def test_a_check_is_shown_with_what_breaks_it() -> None:
+    entry = EntrySummary("01JD3Z8QK5W7M2X9V4T65N1QTC", "R-5N1QTC", Kind.RULE, "t", "p", (), (), "x")
+    stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
+    html = pages.render(
+        "entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str))
+    )
+    section = html.partition("Checked by")[2].partition("</dl>")[0]
+    assert "regex <code>evil</code>" in section
+    assert "breaks it: &lt;b&gt;evil" in section
+
+
+def test_whether_a_rule_was_kept_is_one_line_on_both_pages(host: Host, rules: Any) -> None:
+    handle = rules("Tests run through mise", MISE)
+    session = Session(host)
+    session.hear("SessionStart", source="startup")
+    session.before("go test ./...")
+    line = "in scope in 1 session, broken in 1 after it was told: deny it? (told in 1)"
+    with closing(SessionPool(partial(settings.load, os.environ))) as pool:
+        client = TestClient(
+            server.Guard(server.Site(pool).app(), "x", 8080), base_url="http://localhost:8080"
+        )
+        for path in (f"entry/{handle}", "learning"):
+            assert unescape(client.get(f"/x/{path}").text).count(line) == 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from a_server import Reply, serving
-from interfaces.look_world import EVIL, HOSTILE, SETUP, START, Served
+from features.look.look_world import EVIL, HOSTILE, SETUP, START, Served
 from interfaces.world import LESSON
 
 if TYPE_CHECKING:

@@ -1,10 +1,8 @@
-"""The program `lesson`.
-
-Lessons of the form WHEN, DO, BECAUSE, on the same files as `ai-lessons`.
-"""
+"""The commands of the program `lesson`."""
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,8 @@ import click
 from ai_lessons import app
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import UsageError
-from ai_lessons.interfaces import agent_text, cli, text
+from ai_lessons.features.lesson_program import jobs, targets, texts
+from ai_lessons.interfaces import agent_text, cli
 from ai_lessons.interfaces.cli.command import (
     Argument,
     Group,
@@ -36,6 +35,7 @@ from ai_lessons.model.lessons import ScopePlace, place_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ai_lessons.app.answers import Answer
     from ai_lessons.interfaces.cli.command import Call
     from ai_lessons.model.entries import Pattern
 
@@ -80,7 +80,7 @@ def add(
         raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
     by = origin or ("user" if firm else call.caller)
     done = app.lessons.add(call.library, pattern_of(words, parts), scope=scope or "", by=by)
-    call.answer(done, text.added)
+    call.answer(done, texts.added)
 
 
 def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
@@ -124,8 +124,8 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
     )
     call.answer(
         listing,
-        lambda value, view: text.rows(value.entries, view, every=every),
-        lambda value: [app.lessons.lesson_json(entry) for entry in value.entries],
+        lambda value, view: texts.rows(value.entries, view, every=every),
+        lambda value: [jobs.lesson_json(entry) for entry in value.entries],
         paged=True,
     )
 
@@ -134,9 +134,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @id_argument
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(
-        app.lessons.show(call.library, ref), text.lesson_shown, app.lessons.shown_json, paged=True
-    )
+    call.answer(jobs.show(call.library, ref), texts.lesson_shown, jobs.shown_json, paged=True)
 
 
 @lesson.command(
@@ -159,7 +157,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     Only the user can do so with what the user stated.
     """
     call.answer(
-        app.lessons.wrong(call.library, ref, reason, by=origin or call.caller), text.marked_wrong
+        app.lessons.wrong(call.library, ref, reason, by=origin or call.caller), texts.marked_wrong
     )
 
 
@@ -168,8 +166,8 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 @click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to one of your skills or tools, once, and mark it promoted."""
-    targets = app.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
-    call.answer(app.lessons.promote_lesson(call.library, ref, to, targets), text.promoted)
+    folders = targets.targets_of(call.settings, os.environ)
+    call.answer(targets.promote(call.library, ref, to, folders), texts.promoted)
 
 
 @lesson.command("search", examples=['"tmux"', '"config" --scope=global'])
@@ -185,19 +183,19 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     filters = Filter(LESSONS, at.project or None, scopes=at.scopes)
     query = Query(" ".join(words), filters, limit=limit)
     result = call.ask("search", query)
+    call.answer(result, texts.search_results, _found_json)
+
+
+def _found_json(answer: Answer) -> dict[str, Any]:
     lessons = []
-    for hit in result.lessons:
-        lessons.append(app.lessons.lesson_json(hit.entry, scored=True))
-    call.answer(
-        result,
-        text.search_results,
-        lambda value: {
-            "query": value.query,
-            "lessons": lessons,
-            "notes": value.notes,
-            "coverage": value.coverage,
-        },
-    )
+    for hit in answer.lessons:
+        lessons.append(jobs.lesson_json(hit.entry, scored=True))
+    return {
+        "query": answer.query,
+        "lessons": lessons,
+        "notes": answer.notes,
+        "coverage": answer.coverage,
+    }
 
 
 @lesson.command(
@@ -206,7 +204,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     tool=Tool(
         "load_lessons",
         ["scope", Argument("limit", default=100)],
-        lambda: app.lessons.Loaded,
+        lambda: jobs.Loaded,
         (
             "The lessons that hold everywhere and those of one scope (a project), for the "
             "start of a session."
@@ -228,8 +226,8 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 
     The global ones, then those of the scope.
     """
-    loaded = app.lessons.load(call.library, scope, limit=limit or None)
-    call.answer(loaded, text.loaded)
+    loaded = jobs.load(call.library, scope, limit=limit or None)
+    call.answer(loaded, texts.loaded)
 
 
 main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

@@ -17,12 +17,15 @@ import pexpect
 import pytest
 import yaml
 
+from ai_lessons.features.lesson_program import program
 from ai_lessons.interfaces import agent_text, cli
-from ai_lessons.interfaces import lesson as interfaces_lesson
 from ai_lessons.interfaces.cli.command import Command
+from features.lesson_program.world import LESSON_PROGRAM
 from interfaces.a_terminal import Child
-from interfaces.world import LESSON, LESSON_PROGRAM, Outcome, environment, run_inside
+from interfaces.test_completion import complete
+from interfaces.world import LESSON, Outcome, environment, run_inside
 from real_world import put_file, put_program, typed
+from test_import_cost import SLOW, WRITING, loaded
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
 READ_FIRST = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"
@@ -59,7 +62,7 @@ class Shell:
     def here(self, command: str) -> Outcome:
         """Run it in this process, which saves the start of another."""
         self.capture.readouterr()
-        code = interfaces_lesson.run(shlex.split(self.real(command), comments=True)[1:])
+        code = program.run(shlex.split(self.real(command), comments=True)[1:])
         printed = self.capture.readouterr()
         return Outcome(code, printed.out, printed.err)
 
@@ -90,14 +93,14 @@ def shell(
     capfd: pytest.CaptureFixture[str],
     closing: ExitStack,
 ) -> Shell:
-    program = put_program(
+    installed = put_program(
         tmp_path / "bin/lesson", f'#!/bin/sh\nexec {shlex.join(LESSON_PROGRAM)} "$@"\n'
     )
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
     closing.enter_context(typed())
-    return Shell(tmp_path, environment(PATH=f"{program.parent}:{environment()['PATH']}"), capfd)
+    return Shell(tmp_path, environment(PATH=f"{installed.parent}:{environment()['PATH']}"), capfd)
 
 
 @pytest.fixture
@@ -418,7 +421,7 @@ def test_an_old_log_is_taken_over(shell: Shell, hermetic: Path) -> None:
 
 COMMANDS = {
     name: command
-    for name, command in interfaces_lesson.lesson.commands.items()
+    for name, command in program.lesson.commands.items()
     if isinstance(command, Command)
 }
 
@@ -436,7 +439,7 @@ def test_every_command_has_help_with_examples_that_run(
         if isinstance(param, click.Option) and not param.hidden
     )
     assert any("--json" in param.opts for param in command.params)
-    assert interfaces_lesson.run([name, "--help"]) == 0
+    assert program.run([name, "--help"]) == 0
     text = capfd.readouterr().out
     put_file(
         git_repo / "tmux/lessons/a.md",
@@ -451,7 +454,32 @@ def test_the_commands_are_those_of_the_specification_and_help_and_version_are_to
     shell: Shell,
 ) -> None:
     assert list(COMMANDS) == ["add", "list", "show", "wrong", "promote", "search", "load"]
-    assert len(COMMANDS) == len(interfaces_lesson.lesson.commands)
+    assert len(COMMANDS) == len(program.lesson.commands)
     assert shell.ok("lesson --version").startswith("lesson ")
     assert "promote" in shell.ok("lesson")
     assert "promote" in shell.ok("lesson --help")
+
+
+def test_values_are_completed_as_those_of_the_other_program(knowledge: Path) -> None:
+    for line, expected in (("lesson a", ["add"]), ("lesson list --scope jir", ["jira-api"])):
+        lines, err = complete(line, program=LESSON_PROGRAM)
+        assert err == ""
+        assert [row.partition(",")[2] for row in lines if row] == expected
+
+
+def test_bytes_that_are_no_text_are_an_error_of_usage() -> None:
+    done = subprocess.run(
+        [*LESSON_PROGRAM, b"\xff", b"--json"],
+        env=environment(LC_ALL="C.UTF-8"),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"is no UTF-8 text" in done.stderr
+
+
+def test_loading_lessons_loads_nothing_slow(knowledge: Path) -> None:
+    words = ["--repo", str(knowledge), "load"]
+    load = f"from ai_lessons.features.lesson_program.program import run\nassert run({words!r}) == 0"
+    loaded(load)
+    assert loaded(load) & {*SLOW, *WRITING} == set()

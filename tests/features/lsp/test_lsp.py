@@ -12,7 +12,8 @@ import pytest
 
 from ai_lessons import settings
 from ai_lessons.app.workspace import Library
-from ai_lessons.interfaces import library_options, lsp
+from ai_lessons.features.lsp import server as lsp
+from ai_lessons.interfaces import library_options
 from interfaces.world import Run, environment
 from real_world import Git, commit_all, put_file
 

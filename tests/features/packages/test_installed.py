@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors import packages
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
+from ai_lessons.features.packages import installed
 from ai_lessons.search.model_files import download_wheel
 from documents_made import put_zeros
 from real_world import put_file
@@ -75,9 +75,9 @@ def make_npm(top: Path, files: dict[str, str]) -> None:
 def test_a_package_of_python_is_found_by_any_spelling_and_its_docs_are_read(tmp_path: Path) -> None:
     site = tmp_path / ".venv/lib/python3.12/site-packages"
     make_python(site)
-    places = packages.places(tmp_path, None)
+    places = installed.places(tmp_path, None)
     assert places[0] == site
-    found = packages.find("click_LIKE", places)
+    found = installed.find("click_LIKE", places)
     assert (found.ref, found.licence, found.origin) == (
         "pkg:pypi/Click-Like@1.2.0",
         "MIT",
@@ -112,13 +112,13 @@ def test_the_environment_of_the_code_comes_before_the_active_one_and_before_ours
     (tmp_path / "code/.git").mkdir()
     (tmp_path / "code/node_modules").mkdir()
     code.mkdir()
-    found = packages.places(code, active)
+    found = installed.places(code, active)
     assert [one.relative_to(tmp_path).parts[0:2] for one in found[:3]] == [
         ("code", ".venv"), ("active", "lib"), ("code", "node_modules"),
     ]  # fmt: skip
-    assert packages.find("click", found).place == found[-1]
+    assert installed.find("click", found).place == found[-1]
     assert (
-        packages.places(code, active, beside=False) == found[:-1]
+        installed.places(code, active, beside=False) == found[:-1]
     )  # the tests run in an environment of their own
 
 
@@ -137,7 +137,7 @@ def test_a_package_of_npm_gives_readme_docs_and_types(tmp_path: Path) -> None:
         "lib.d.ts": types,
     }
     make_npm(tmp_path / "node_modules/@scope/web", files)
-    found = packages.find("@scope/web", [tmp_path / "node_modules"])
+    found = installed.find("@scope/web", [tmp_path / "node_modules"])
     assert (found.ref, found.licence, found.origin) == (
         "pkg:npm/@scope/web@3.1.0",
         "ISC",
@@ -161,7 +161,7 @@ def test_no_path_or_link_leads_out_of_a_package(tmp_path: Path) -> None:
             f"../docs/../secret.md,,\n{tmp_path}/docs/../secret.md,,\nclicklike/docs/b.md,,\n"
         )
     (site / "clicklike/docs/b.md").symlink_to(tmp_path / "secret.md")
-    for package in (packages.find("web", [top.parent]), packages.find("click-like", [site])):
+    for package in (installed.find("web", [top.parent]), installed.find("click-like", [site])):
         assert "neighbour" not in "".join(page.text for page in package.pages())
 
 
@@ -173,9 +173,9 @@ def test_a_package_of_npm_is_found_through_links_inside_the_code_alone(tmp_path:
         make_npm(place, {"README.md": "# Read me\n"})
         (place / "docs").symlink_to("/")
         (modules / place.name).symlink_to(place)
-    assert [page.path for page in packages.find("inside", [modules]).pages()] == ["README.md"]
+    assert [page.path for page in installed.find("inside", [modules]).pages()] == ["README.md"]
     with pytest.raises(NotFound):
-        packages.find("outside", [modules])
+        installed.find("outside", [modules])
 
 
 @pytest.mark.parametrize("named", ["METADATA", "RECORD"])
@@ -194,9 +194,9 @@ def test_a_package_whose_own_files_are_none_is_not_read(
         file.symlink_to("/dev/zero" if what == "device" else tmp_path / "secret.md")
     if named == "METADATA":
         with pytest.raises(NotFound):
-            packages.find("click-like", [site])
+            installed.find("click-like", [site])
     else:
-        assert [page.path for page in packages.find("click-like", [site]).pages()] == ["README.md"]
+        assert [page.path for page in installed.find("click-like", [site]).pages()] == ["README.md"]
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "/", "secret.py"])
@@ -207,7 +207,7 @@ def test_code_of_a_package_is_not_read_where_a_link_stands_in_it(
     site = tmp_path / "site-packages"
     make_python(site)
     (site / "clicklike/more.py").symlink_to(tmp_path / target)
-    pages = {page.path for page in packages.find("click-like", [site]).pages()}
+    pages = {page.path for page in installed.find("click-like", [site]).pages()}
     assert pages == {"README.md", "clicklike/docs/guide.rst.md"}
 
 
@@ -215,22 +215,22 @@ def test_code_of_a_package_is_not_read_where_a_link_stands_in_it(
 def test_what_is_not_installed_and_what_is_no_name_is_not_found(tmp_path: Path, name: str) -> None:
     (tmp_path / "node_modules").mkdir()
     with pytest.raises(NotFound):
-        packages.find(name, packages.places(tmp_path, None))
+        installed.find(name, installed.places(tmp_path, None))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 3}'])
 def test_a_damaged_package_of_npm_is_none(tmp_path: Path, text: str) -> None:
     make_npm(tmp_path / "node_modules/web", {"package.json": text})
     with pytest.raises(NotFound):
-        packages.find("web", [tmp_path / "node_modules"])
+        installed.find("web", [tmp_path / "node_modules"])
 
 
 def test_a_page_that_is_too_long_is_cut(tmp_path: Path) -> None:
-    make_npm(tmp_path / "node_modules/web", {"README.md": "word " * packages.LARGEST_PAGE})
-    found = packages.find("web", [tmp_path / "node_modules"])
+    make_npm(tmp_path / "node_modules/web", {"README.md": "word " * installed.LARGEST_PAGE})
+    found = installed.find("web", [tmp_path / "node_modules"])
     (page,) = found.pages()
     assert page.text.endswith("(cut here)\n")
-    assert len(page.text) < packages.LARGEST_PAGE + 20
+    assert len(page.text) < installed.LARGEST_PAGE + 20
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_a_package_of_python_that_says_no_name_or_version_is_none(
     told = tmp_path / "click_like-1.2.0.dist-info/METADATA"
     told.write_text(told.read_text().replace("Version: 1.2.0", f"Version: {version}"))
     with pytest.raises(NotFound):
-        packages.find("click-like", [tmp_path])
+        installed.find("click-like", [tmp_path])
 
 
 NO_NAMES = (
@@ -266,7 +266,7 @@ def test_what_is_no_name_and_version_never_reaches_pip(
     tmp_path: Path, name: str, version: str
 ) -> None:
     with pytest.raises(Refused, match="no package of Python"):
-        packages.fetch(name, version, lambda *_: pytest.fail("pip was asked"), tmp_path)
+        installed.fetch(name, version, lambda *_: pytest.fail("pip was asked"), tmp_path)
 
 
 def pip(*commands: list[str]) -> Callable[[str, str], str]:
@@ -281,7 +281,7 @@ def test_pip_is_asked_in_our_folder_for_wheels_alone_and_takes_a_name_for_nothin
     into = tmp_path / "into"
     into.mkdir()
     with pytest.raises(Unreachable):
-        packages.fetch("Click_Like", "1.0-1", pip(["sh", "-c", script, "pip"]), into)
+        installed.fetch("Click_Like", "1.0-1", pip(["sh", "-c", script, "pip"]), into)
     assert (tmp_path / "where").read_text() == f"{into}\n"
     assert (
         (tmp_path / "asked")
@@ -304,12 +304,12 @@ def wheel(folder: Path, version: str) -> list[str]:
 def test_another_version_is_fetched_and_only_unpacked(tmp_path: Path) -> None:
     into = tmp_path / "into"
     into.mkdir()
-    found = packages.fetch("click-like", "0.9.0", pip(["false"], wheel(tmp_path, "0.9.0")), into)
+    found = installed.fetch("click-like", "0.9.0", pip(["false"], wheel(tmp_path, "0.9.0")), into)
     assert found.version == "0.9.0"
     assert "api/clicklike.md" in {page.path for page in found.pages()}
     (into / "x.whl").write_bytes(b"PK")
     with pytest.raises(StorageFailed, match="damaged"):
-        packages.fetch("click-like", "0.9.0", pip(["true"]), into)
+        installed.fetch("click-like", "0.9.0", pip(["true"]), into)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused_and_nothing_of_it_is_writte
         for number, size in enumerate(sizes):
             put_zeros(archive, f"clicklike/{number}.bin", size)
     with pytest.raises(StorageFailed, match=reason):
-        packages.fetch("click-like", "0.9.0", pip(["false"], command), into)
+        installed.fetch("click-like", "0.9.0", pip(["false"], command), into)
     assert [file.name for file in into.iterdir()] == ["x.whl"]
 
 
@@ -344,4 +344,4 @@ def test_without_pip_or_network_the_reason_is_told(tmp_path: Path) -> None:
         ([failing], "no route"),
     ):
         with pytest.raises(Unreachable, match=reason):
-            packages.fetch("click-like", "0.9.0", pip(*commands), tmp_path)
+            installed.fetch("click-like", "0.9.0", pip(*commands), tmp_path)

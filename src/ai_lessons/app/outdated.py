@@ -1,0 +1,195 @@
+"""What to look at again.
+
+Entries whose code, source, use or date says that they may not hold any more.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, timedelta
+from shlex import quote as for_shell
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons import extensions
+from ai_lessons.app import anchors, authorship, editing, sources
+from ai_lessons.app.link_effects import superseded_by
+from ai_lessons.app.sources import GONE
+from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
+from ai_lessons.model import expression
+from ai_lessons.model.check_drafts import fitting
+from ai_lessons.model.checks import day_of
+from ai_lessons.model.entries import EntrySummary, Filter, Kind, json_fields
+from ai_lessons.model.texts import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ai_lessons.app.answers import Stale
+    from ai_lessons.app.workspace import Library, RepositorySession
+
+
+@json_fields(entry=True)
+class Outdated(NamedTuple):
+    """An entry to look at again.
+
+    `reason`: not_followed, never_broken, check_fits, quoted, about, review_by, asked, applies_to, repeats,
+    source, failing, or never_helpful.
+    """
+
+    entry: EntrySummary
+    reason: str
+    detail: str
+
+
+# How long what was looked at is not asked about again
+REST = timedelta(days=180)
+
+
+# A script whose last runs, so many, all failed is asked about
+FAILURES = 3
+
+
+def review(library: Library) -> tuple[Outdated, ...]:
+    """Active entries that may have gone stale, once for each reason.
+
+    See `_Review.everything`, and `editing.keep`.
+    """
+    return tuple(Review(library.primary).everything())
+
+
+def moved_on(repo: RepositorySession) -> Iterator[Stale]:
+    """Entries whose code or source moved on, with what features find.
+
+    `stale` of a feature takes the repository.
+    """
+    yield from anchors.stale(repo)
+    yield from sources.stale(repo)
+    for _, stale in extensions.added("stale"):
+        yield from stale(repo)
+
+
+class Review:
+    """One look at everything. The folders and logs it asks are asked once."""
+
+    def __init__(self, repo: RepositorySession) -> None:
+        self._repo = repo
+        self._today: date = repo.options.now().astimezone(UTC).date()
+
+    def everything(self) -> Iterator[Outdated]:
+        """Entries with what there is to say of them.
+
+        Not followed, whose code changed most, then the oldest first.
+        """
+        catalog = self._repo.current()
+        self._tallies = self._repo.usages.tallies()
+        self._cache = self._repo.usages.cache
+        self._asked = authorship.questions(self._repo)
+        self._repeated = editing.repetitions(self._repo)
+        self._gone = {entry.handle: entry for entry in sources.stale(self._repo)}
+        self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
+        self._code = anchors.code_around(self._repo)
+        summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
+        drafts = []
+        for x in summaries.values():
+            if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed:
+                drafts.append(x.id)
+        texts = (
+            (entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items()
+        )
+        self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
+        self._kept = self._repo.usages.kept(
+            rule for rule in summaries.values() if rule.kind is Kind.RULE
+        )
+        not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
+        not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
+        first = [*not_followed, *self._speaking]
+        for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
+            findings = list(self._findings(summary))
+            if findings and (
+                summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None
+            ):
+                yield from findings
+        for _, outdated in extensions.added("outdated"):
+            yield from outdated(self._repo)
+
+    def _check_that_fits(self, rule: EntrySummary, needed: int) -> Iterator[Outdated]:
+        """The check that the words of a rule name, where people have to say it time and again."""
+        kept = self._kept.get(rule.id)
+        if needed < SAID_AGAIN and not (kept and kept.sessions.not_followed):
+            return
+        text = self._repo.catalog.openings([rule.id]).get(rule.id, "")
+        check = fitting(rule.title, text, rule.applies_to or ())
+        if not check:
+            return
+        command = (
+            f"ai-lessons contribute update {rule.handle} --check {for_shell(json.dumps(check))}"
+        )
+        why = "nothing checks it"
+        if needed:
+            why = f"{needed} sessions were about it, and nothing checks it"
+        yield Outdated(rule, "check_fits", f"{why}: {command}")
+
+    def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
+        by, seen = day_of(summary.review_by), day_of(summary.reviewed)
+        rests = seen is not None and self._today < seen + REST
+        if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
+            yield Outdated(summary, "review_by", f"it was to be reviewed by {by}")
+        yield from (
+            Outdated(summary, "asked", f"an agent asks: {question}")
+            for day, question in self._asked.get(summary.id, ())
+            if seen is None or str(seen) < day
+        )
+        if summary.id in self._speaking:
+            yield Outdated(summary, "about", self._speaking[summary.id].warning)
+        if rests:
+            return
+        if kept := self._kept.get(summary.id):
+            if kept.sessions.not_followed:
+                yield Outdated(summary, "not_followed", kept.line)
+            elif kept.sessions.kept_untold:
+                yield Outdated(summary, "never_broken", kept.line)
+        tally = self._tallies.get(summary.id)
+        if summary.kind is Kind.RULE and not summary.check:
+            yield from self._check_that_fits(summary, tally.needed if tally else 0)
+        if quote := self._quotes.get(summary.id):
+            yield Outdated(
+                summary,
+                "quoted",
+                f'an agent wrote it from what a person said: "{one_line(quote, 160)}"',
+            )
+        for fault in (
+            self._code.unmatched(summary.applies_to, summary.project) if self._code else ()
+        ):
+            yield Outdated(summary, "applies_to", fault)
+        if summary.id in self._repeated:
+            yield Outdated(summary, "repeats", self._repeated[summary.id])
+        # A lesson that was shown so often and never helped is asked about
+        if summary.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
+            yield Outdated(
+                summary, "never_helpful", f"it was shown {tally.injected} times and never helped"
+            )
+        if summary.handle in self._gone:
+            doc = self._gone[summary.handle]
+            if doc.reason == GONE:
+                what = "its source is gone"
+            else:
+                what = "its source has changed"
+            yield Outdated(summary, "source", f"{what}: {doc.path}")
+        if (
+            summary.kind is Kind.SCRIPT
+            and self._cache
+            and tally
+            and tally.script_failed >= FAILURES
+        ):
+            runs = []
+            for _, word in self._cache.history(summary.id):
+                if word in {SCRIPT_OK, SCRIPT_FAILED}:
+                    runs.append(word)
+            if SCRIPT_OK not in runs[-FAILURES:]:
+                yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
+
+
+# With what the text of a draft begins
+# Sessions that were about a rule, from which a check that fits is offered
+SAID_AGAIN = 2
+_QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")

@@ -1,0 +1,139 @@
+"""What features add to the core, by the names in their rows.
+
+The only way by which the core reaches a feature.
+
+The table is `ai_lessons.features.ROWS`. It holds names in strings, so that a list or a hook loads
+no feature that it does not use. Nothing else in the core names a feature;
+`tests/test_architecture.py` looks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+FEATURES = "ai_lessons.features"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class CommandRow(NamedTuple):
+    """A command, where it is (`module:name` in the feature's folder), and where it stands.
+
+    `words` are how it is called: one below the program itself, two in a group. `help` is its line
+    in the help of the program, which loads no command; without one it is a short name that no help
+    lists. In a group it is listed behind the command `after`, in the `section` of the help that has
+    this heading, or only with `--all`.
+    """
+
+    words: tuple[str, ...]
+    place: str
+    help: str = ""
+    after: str = ""
+    section: str = ""
+
+
+class Feature(NamedTuple):
+    """All that one feature adds.
+
+    Its folder is called `name`; a place is `module:name` in that folder.
+
+    What stands at a place is a function, unless this says otherwise; where the core calls it, its
+    types are said:
+
+    - `commands`: of the program; `programs`: click groups of their own, by the name of the program.
+      See `interfaces.cli.command`. A command may declare a tool of MCP.
+    - `keys`: of frontmatter. What follows up to `beside` is asked of entries that state one of
+      them, and of no other.
+    - `problems`: what is wrong with an entry, see `app.write_checks.problems_of`.
+    - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
+      `facts_version` is raised where the same entry would give others.
+    - `notes`: sentences below an answer, see `app.notes`; `beside`: a verdict on an entry that is
+      shown.
+    - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`.
+    - `doctor`: checks by the name of their line, see `app.health`.
+    - `outdated`: reasons to look at an entry again, and `stale`: entries whose source moved on, see
+      `app.outdated`; `refresh`: takes in what moved on, see `app.resources`.
+    - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
+    - `folders`: keys of `config.toml` that name a folder, see
+      `settings.Settings.folders_of_features`.
+    - `exports`: forms of `admin export`, see `app.transfer.export_site`.
+    - `answers`: what `--json` prints, for the reference: the type of an answer by words on it, with
+      `[]` for a list.
+
+    `needs`: features whose modules this one imports.
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    commands: tuple[CommandRow, ...] = ()
+    programs: Mapping[str, str] = NOTHING
+    keys: tuple[str, ...] = ()
+    problems: str = ""
+    facts: str = ""
+    facts_version: int = 1
+    notes: str = ""
+    beside: str = ""
+    offers: Mapping[str, str] = NOTHING
+    doctor: Mapping[str, str] = NOTHING
+    outdated: str = ""
+    stale: str = ""
+    refresh: str = ""
+    settings: Mapping[str, str] = NOTHING
+    folders: tuple[str, ...] = ()
+    exports: Mapping[str, str] = NOTHING
+    answers: Mapping[str, str] = NOTHING
+
+    def place(self, place: str) -> str:
+        """A place as `load` takes it."""
+        return f"{FEATURES}.{self.name}.{place}"
+
+
+@cache
+def rows() -> tuple[Feature, ...]:
+    """Every feature that is here, in the order of the table."""
+    table: tuple[Feature, ...] = import_module(FEATURES).ROWS
+    return table
+
+
+def load(place: str) -> Any:
+    """What stands at `package.module:name`; loads the module."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def added(what: str) -> Iterator[tuple[str, Any]]:
+    """What every feature adds by its row's field `what`, as (name of the feature, what stands at the place)."""
+    for feature in rows():
+        place = getattr(feature, what)
+        if place:
+            yield feature.name, load(feature.place(place))
+
+
+def concerning(what: str, fields: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """As `added`, of those features alone of which one of these keys of frontmatter is."""
+    for feature in rows():
+        place = getattr(feature, what)
+        if place and any(key in fields for key in feature.keys):
+            yield feature.name, load(feature.place(place))
+
+
+def named(what: str) -> dict[str, str]:
+    """The places in a field that maps names to places, of all features, as `load` takes them."""
+    places = {}
+    for feature in rows():
+        for name, place in getattr(feature, what).items():
+            places[name] = feature.place(place)
+    return places
+
+
+def commands(*group: str) -> Iterator[tuple[CommandRow, str]]:
+    """The commands that features add to the program, or to a group of it, each with its place."""
+    for feature in rows():
+        for row in feature.commands:
+            if row.words[:-1] == group:
+                yield row, feature.place(row.place)

@@ -1,0 +1,51 @@
+"""Features, a folder each: what can be taken out.
+
+A folder, its tests (`tests/features/NAME`) and its row here are all.
+
+Begin with the row: it says what a feature adds to the core, by names in strings, so that nothing is
+loaded before it is used. The core imports none of this. A feature imports the core, and of other
+features those that its row `needs`. `bench/delete_features.py` takes each out of a copy, and runs
+what is left.
+"""
+
+from __future__ import annotations
+
+from ai_lessons.extensions import CommandRow, Feature
+
+# in the order of the help
+ROWS: tuple[Feature, ...] = (
+    Feature(
+        "look",
+        commands=(
+            CommandRow(
+                ("look",), "commands:look", "Search, read and review in a browser on this machine."
+            ),
+        ),
+        exports={"site": "pages:draw"},
+    ),
+    Feature(
+        "lsp",
+        commands=(
+            CommandRow(
+                ("lsp",), "server:lsp", "Show the rules and lessons about a file in an editor."
+            ),
+        ),
+    ),
+    Feature(
+        "lesson_program",
+        commands=(CommandRow(("load",), "program:load"),),
+        programs={"lesson": "program:lesson"},
+        folders=("skills_dir", "tools_dir"),
+    ),
+    Feature(
+        "packages",
+        commands=(
+            CommandRow(("contribute", "add-package"), "commands:add_package", after="add-resource"),
+        ),
+        keys=("source_ref",),
+        facts="facts:of_entry",
+        stale="jobs:stale",
+        refresh="jobs:refresh",
+        answers={"`contribute add-package`": "commands:ANSWER"},
+    ),
+)
