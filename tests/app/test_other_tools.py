@@ -401,7 +401,9 @@ def test_an_export_through_a_link_out_of_the_code_writes_nothing(
             transfer.export_file, world.library, linked / name, form
         )
         if form == "site":
-            job = partial(transfer.export_site, world.library, linked / name, draw, None)
+            job = partial(
+                transfer.export_site, world.library, linked / name, draw, None, form="site"
+            )
         with pytest.raises(Refused, match="by a link"):
             job(replace=True)
         assert contents(linked.parent / "home") == before, name

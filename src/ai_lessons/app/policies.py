@@ -19,7 +19,7 @@ from ai_lessons.model import USER, config, expression, layout, markdown
 from ai_lessons.model.layout import CONFIG_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ai_lessons.git.store import Change
     from ai_lessons.model.entries import Entry
@@ -239,12 +239,11 @@ def _strings(value: Any) -> list[str]:
         if "\n" in value:
             return [value]
         return []
+    inner: Iterable[Any] = ()
     if isinstance(value, dict):
         inner = value.values()
     elif isinstance(value, list):
         inner = value
-    else:
-        inner = ()
     strings: list[str] = []
     for part in inner:
         for text in _strings(part):

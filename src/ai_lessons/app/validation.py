@@ -66,13 +66,11 @@ def validate(
         # a commit that git would not have written cannot approve a rule: name it
         notes: list[str] = []
         try:
-            if ref := repo.rules.ref():
-                commits = odd_commits(repo.store.worktree, ref)
-            else:
-                commits = ()
             odd = []
-            for name, what in commits:
-                odd.append(Problem(f"commit {name[:10]}", what))
+            ref = repo.rules.ref()
+            if ref:
+                for name, what in odd_commits(repo.store.worktree, ref):
+                    odd.append(Problem(f"commit {name[:10]}", what))
             # what a pull request does is asked of the whole repository alone
             from ai_lessons.app import review
 

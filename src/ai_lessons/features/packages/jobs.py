@@ -143,12 +143,10 @@ def _asked_for(source: Path) -> set[str] | None:
     folder = source.parent
     data, _ = files.read(source, within=files.top_of(folder) or folder)
     try:
-        results: set[str] | None = set()
-        for name in manifests.direct(source.name, data.decode()):
-            results.add(normal(name))
-        return results
+        names = manifests.direct(source.name, data.decode())
     except (ValueError, RecursionError) as error:
         raise InvalidEntry([Problem(str(source), f"cannot be read: {error}"[:200])]) from error
+    return set(map(normal, names))
 
 
 # --- what is taken ---
