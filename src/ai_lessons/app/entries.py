@@ -318,13 +318,7 @@ def show(
     if section is not None or heading is not None:
         chosen = _choose(sections, section, heading, summary.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
-    if summary.kind is Kind.RULE:
-        notes = repo.rules.notes
-    else:
-        # most are kept here, and need no look elsewhere
-        kept_elsewhere = summary.script_path or summary.source_path
-        notes = tuple(app.sources.told_of_sources(opened, [summary]) if kept_elsewhere else ())
-    notes = (*notes, *app.notes.notes_on(opened, [summary]))
+    notes = _notes(opened, repo, summary)
     approval = None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
@@ -357,6 +351,17 @@ def show(
         usage=usage,
         silent=silent,
     )
+
+
+def _notes(opened: Library, repo: RepositorySession, summary: EntrySummary) -> tuple[str, ...]:
+    """What is to be known beside an entry."""
+    notes: list[str] = []
+    if summary.kind is Kind.RULE:
+        notes += repo.rules.notes
+    elif summary.script_path or summary.source_path:
+        # most are kept here, and need no look elsewhere
+        notes += app.sources.told_of_sources(opened, [summary])
+    return (*notes, *app.notes.notes_on(opened, [summary]))
 
 
 def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:

@@ -832,10 +832,10 @@ def _help(played: Played) -> Part:
             waits = "It is played; you can leave this page."
         else:
             waits = ""
-        more = None
+        play = None
         if not played.running:
-            more = again
-        return Part("Does it help?", waits or played.problem, more=more)
+            play = again
+        return Part("Does it help?", waits or played.problem, more=play)
     summary, *figures = text.replay_rows(played.value)
     # the text for a terminal gives the name of a figure 15 cells
     rows: list[Sequence[object]] = []
