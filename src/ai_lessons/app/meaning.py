@@ -5,11 +5,11 @@ Nothing here waits, computes, or opens the index.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.app import daemon_client
 from ai_lessons.app.index_places import left_packs, notes_folder
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.model.entries import Filter
 from ai_lessons.search import model_files
 from ai_lessons.search.database import RefreshState
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # New entries from which on it is said when they are found by meaning, and worked on at once
 MANY = 20
-# Of a passage, and passages that one core computes: roughly
-CHARACTERS, PER_SECOND = 900, 20
+# Passages that one core computes: roughly
+PER_SECOND = 20
 # Characters of the bar
 BAR = 20
 
@@ -85,29 +85,27 @@ def _minutes(seconds: float) -> str:
 
 
 def after_import(repo: RepositorySession, done: Imported) -> Imported:
-    """Begin to compute the vectors of what an import brought, if that is much, and say so in its notes."""
-    characters = 0
-    for written in done.written:
-        with suppress(OSError):
-            characters += (repo.store.root / written.path).stat().st_size
-    return done._replace(notes=(*done.notes, *begin(repo, len(done.written), characters)))
+    """Begin to compute the vectors of what an import brought, if that is much; its notes say so."""
+    return done._replace(notes=(*done.notes, *begin(repo, len(done.written))))
 
 
-def begin(repo: RepositorySession, entries: int, characters: int) -> tuple[str, ...]:
-    """Begin to compute vectors of so many new entries, in the background.
+def begin(repo: RepositorySession, entries: int) -> tuple[str, ...]:
+    """Bring so many new entries into the index, and begin to compute vectors in the background.
 
-    What a reader should know of it.
+    What a reader should know of it. The next search finds their words without reading them.
     """
     if entries < MANY:
         return ()
-    passages = entries + characters // CHARACTERS
-    what = f"{entries:,} entries (about {passages:,} passages) are found by their words at once"
+    try:
+        done = repo.indexing.refresh(seconds=0)
+        passages = repo.indexing.passages()
+    except AiLessonsError as error:
+        return (f"what is new is not in the search index yet: {error.message}",)
+    if not done.missing:
+        return done.notes
+    what = f"{done.missing:,} of {passages:,} passages have no vector yet: they are found by words"
     if repo.options.warm is None:
-        return (f"{what}, and by meaning when their vectors are computed: {COMPUTE}",)
+        return (*done.notes, f"{what}, and by meaning after {COMPUTE}")
     daemon_client.have_done(repo.store.root, repo.options, "prepare")
-    return (
-        (
-            f"{what}, and by meaning in about {_minutes(passages / PER_SECOND)}: {STATUS} "
-            "shows how far it is"
-        ),
-    )
+    minutes = _minutes(done.missing / PER_SECOND)
+    return (*done.notes, f"{what}, and by meaning in about {minutes} ({STATUS})")

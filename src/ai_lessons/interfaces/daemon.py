@@ -255,7 +255,8 @@ class Helper:
         self._filler = threading.get_native_id()
         if sys.platform == "linux":
             # on other systems this would slow the whole process, not the thread
-            os.setpriority(os.PRIO_PROCESS, self._filler, 19)
+            # at 19, the least, it would get next to nothing beside a build that takes all cores
+            os.setpriority(os.PRIO_PROCESS, self._filler, 10)
         while True:
             root, options = self._incomplete.get()
             self._fills = True
