@@ -15,6 +15,7 @@ from ai_lessons.model.chunks import (
 )
 from ai_lessons.model.config import Chunking
 from ai_lessons.model.entries import Entry, Kind
+from ai_lessons.model.frontmatter import read_entry
 
 SMALL = Chunking(target=20, limit=30, minimum=8)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
@@ -280,3 +281,12 @@ def test_blocks_of_code_are_found_wherever_they_are_nested(
     text: str, code: tuple[str, ...]
 ) -> None:
     assert code_blocks(text) == code
+
+
+def test_an_id_behind_a_heading_is_no_part_of_it() -> None:
+    text = (
+        "# Otters {#otters}\n\n## Install {#install .wide}\n\nDo it.\n\n## Sets {a, b}\n\nText.\n"
+    )
+    assert [section.heading for section in sections(text)][1:] == ["Install", "Sets {a, b}"]
+    entry = read_entry("x/docs/unversioned/a.md", text.encode())
+    assert entry.title == "Otters"

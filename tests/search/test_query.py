@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.search import index, table
+from ai_lessons.search import index, ranking, table
 from ai_lessons.search.catalog import parse_query
 from ai_lessons.search.ranking import Match
 from real_world import instead
@@ -211,3 +211,14 @@ def test_nothing_is_lost_and_nothing_breaks(text: str) -> None:
 def test_a_long_query_takes_no_longer_than_its_length() -> None:
     assert parse_query('"' + "a " * 200_000)[1].phrases == ()
     assert len(parse_query("version:>=1 " + "<2 " * 50_000)[1].versions) == 1
+
+
+@pytest.mark.parametrize("name", ["10.0.0.1", "1.0.21", "v7.23", "2.3.4.5.6"])
+def test_an_address_or_version_is_one_word_of_a_text_and_of_a_question(name: str) -> None:
+    parts = ranking.hidden_parts(f"It is {name}, or not.")
+    assert parts == ranking.hidden_parts(name) != []
+    assert ranking.names(f"where is {name}") == (name,)
+    assert ranking.names("how do I get from home to 10.0.0.1, with 1.2.3") == ("10.0.0.1",)
+    assert ranking.is_number(name)
+    assert ranking.hidden_parts(name.replace(".", ".1.", 1)) != parts
+    assert ranking.names("pi is 3.14, see a.1.2.3.b and 12:30") == ("a.1.2.3.b",)

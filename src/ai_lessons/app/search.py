@@ -509,6 +509,9 @@ def judge(gathered: Gathered) -> Judged:
     holding, lead = ranking.holders(text, (*every.text, *candidates.text), text_of, every.read)
     if holding:
         whole = whole._replace(best=max(whole.best, ranking.NAMED))
+    elif ranking.is_number(text):
+        # what has its parts in another order is no answer
+        near, whole, rules = (ranking.unlikely(each) for each in (near, whole, rules))
     if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
         near = near._replace(best=max(near.best, ranking.NAMED))
     matches: dict[str, Match] = {}

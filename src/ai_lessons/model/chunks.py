@@ -16,7 +16,7 @@ from markdown_it.rules_block import table
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Entry, Kind, json_fields
 from ai_lessons.model.frontmatter import description
-from ai_lessons.model.texts import NOT_ABOUT, may_have_headings
+from ai_lessons.model.texts import NOT_ABOUT, may_have_headings, without_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -398,7 +398,8 @@ def blocks(text: str) -> Iterator[_Block]:
         if token.type == "heading_open":
             # Looking for markup takes time with the square of the characters: of a longer heading
             # only these are read.
-            heading = _MARKUP.sub(lambda match: match[1] or "", tokens[place + 1].content[:400])
+            content = without_id(tokens[place + 1].content[:400])
+            heading = _MARKUP.sub(lambda match: match[1] or "", content)
             yield _Block(start, end, int(token.tag[1:]), " ".join(heading.split()))
         else:
             yield _Block(start, end)

@@ -28,7 +28,7 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.layout import Place, derived_id, globs, is_markdown, place
 from ai_lessons.model.markdown import MARKUPS, entry_fields
-from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of
+from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of, without_id
 
 OWN_KEYS = frozenset(
     (
@@ -359,7 +359,7 @@ def _first_heading(body: str) -> str:
         heading = _FIRST.match(top, start.end())
     if not heading:
         return ""
-    words = (heading[1] or heading[2]).split()
+    words = without_id(heading[1] or heading[2]).split()
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
 
 

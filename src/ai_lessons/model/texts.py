@@ -519,6 +519,25 @@ def printable(text: str) -> str:
     return "".join(results)
 
 
+# `## Install {#install .wide}`: an id and classes, as pandoc, kramdown and Docusaurus read them
+_HEADING_ID = expression(
+    r"\{:?[ \t]{0,9}[#.][^\s{}][^{}\n]{0,200}\}\Z|\{/\*[ \t]{0,9}#[^{}*\n]{1,200}\*/\}\Z"
+)
+
+
+def without_id(heading: str) -> str:
+    """A heading without the id and classes that other programs read behind it.
+
+    >>> without_id("Install {#install .wide}"), without_id("Sets {a, b}"), without_id("In C#")
+    ('Install', 'Sets {a, b}', 'In C#')
+    """
+    text = heading.rstrip()
+    behind = text.rstrip("#").rstrip()
+    if not behind.endswith("}"):
+        return heading
+    return _HEADING_ID.sub("", behind).rstrip()
+
+
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     """A title: one line without control characters, cut between words where it is too long."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())

@@ -50,6 +50,13 @@ NAME = expression(
 )
 """A flag, or words with nothing but the marks of a name between them."""
 
+NUMBERS = expression(
+    r"(?<![\w.:])(?:[0-9]{1,9}(?:\.[0-9]{1,9}){2,8}|v[0-9]{1,9}(?:\.[0-9]{1,9}){1,8})(?![\w:]|\.\w)"
+)
+"""An address of numbers, or a version: three numbers and more, or behind a v."""
+
+_FEW_WORDS = 3
+
 _CAPITALS = expression(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
 _UNDERSCORED = expression(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
 _PLAIN = expression(
@@ -88,6 +95,9 @@ def hidden_parts(text: str) -> list[str]:
     for name in NAME.findall(text):
         if whole := _whole(name):
             parts[whole] = None
+    for numbers in NUMBERS.findall(text):
+        # the tokenizer makes words of its parts, which 10.0.0.1 and 10.1.0.0 share
+        parts["q".join(re.split(r"[.:]", numbers.lower()))] = None
     for run in CJK_RUN.findall(text):
         parts.update(dict.fromkeys(_pairs(run)))
     parts.update(dict.fromkeys(BESIDE_CJK.findall(text)))
@@ -106,6 +116,11 @@ def names(question: str) -> tuple[str, ...]:
         for name in matches
         if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
     )
+    # in a longer question a version tells which one of several texts, and not what it is about
+    short = len(question.split()) <= _FEW_WORDS
+    for match in NUMBERS.finditer(question):
+        if short or match[0].count(".") > 2:
+            telling[match[0]] = None
     if question.upper() == question and " " in question.strip():
         return ()
     return tuple(telling)
@@ -589,6 +604,17 @@ def chance(
         return Chance(max(best, BAR) if vectors and not measured else best, of)
 
     return tuple(map(judged, every))
+
+
+def is_number(question: str) -> bool:
+    """Whether all of a question is one address of numbers, or version."""
+    return NUMBERS.fullmatch(question.strip().strip("\"'`")) is not None
+
+
+def unlikely(chance_of: Chance) -> Chance:
+    """The chances of a question that nothing answers, however near it seems."""
+    of = {entry: min(likely, BAR / 2) for entry, likely in chance_of.of.items()}
+    return Chance(min(chance_of.best, BAR / 2), of)
 
 
 def looked_at(candidates: Candidates) -> dict[JudgedPassage, Match]:
