@@ -104,7 +104,7 @@ def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
 def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
     checks = {check.name: check for check in health.doctor(world.library)}
     assert list(checks) == [
-        "repository", "git", "identity", "pending", "files", "entries", "approval", "hooks", "catalog",
+        "repository", "git", "identity", "pending", "files", "entries", "secrets", "approval", "hooks", "catalog",
         "index", "model", "config", "disk",
     ]  # fmt: skip
     assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"

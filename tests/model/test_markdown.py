@@ -74,7 +74,8 @@ def test_a_document_is_fields_and_the_exact_body() -> None:
         ("---\na: 1\n---\nx", "a: 1\n", "x"), ("\ufeff---\r\na: 1\r\n---\r\nx\r\n", "a: 1\r\n", "x\r\n"),
         ("---  \na: 1\n---\t\nx", "a: 1\n", "x"), ("---\na: 1\n---", "a: 1\n", ""), ("---\n---\n", "", ""),
         ("---\n\ntitle: x\n\n---\n", "\ntitle: x\n\n", ""), ("---\nnever closed\n", None, "---\nnever closed\n"),
-        ("----\na: 1\n----\n", None, "----\na: 1\n----\n"), ("\n---\na: 1\n---\n", None, "\n---\na: 1\n---\n"),
+        ("----\na: 1\n----\n", None, "----\na: 1\n----\n"), ("\n---\n\na: 1\n---\n", None, "\n---\n\na: 1\n---\n"),
+        ("\n \r\n---\na: 1\n---\nx", "a: 1\n", "x"), ("\n---\nA line.\n---\n", None, "\n---\nA line.\n---\n"),
         ("---\na: |\n  ---\n---\n", "a: |\n  ---\n", ""),
     ],
 )  # fmt: skip

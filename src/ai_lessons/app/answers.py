@@ -517,7 +517,7 @@ class ResourceDraft(NamedTuple):
     `paths` are files, folders (with `recursive`) or globs of the caller's file system.
 
     `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with
-    `allow_private`.
+    `allow_private`. `exclude`: globs of files to leave.
     """
 
     kind: Kind
@@ -531,6 +531,7 @@ class ResourceDraft(NamedTuple):
     allow_secrets: Sequence[tuple[str, str]] = ()
     urls: Sequence[str] = ()
     allow_private: bool = False
+    exclude: Sequence[str] = ()
 
 
 class Skipped(NamedTuple):

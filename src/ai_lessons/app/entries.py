@@ -318,7 +318,7 @@ def show(
     if section is not None or heading is not None:
         chosen = _choose(sections, section, heading, summary.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
-    notes = _notes(opened, repo, summary)
+    notes = (*_notes(opened, repo, summary), *app.edited_files.doubts(repo, summary, raw))
     approval = None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
@@ -494,8 +494,8 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     if rev is None and store.head().commit is None:
         from ai_lessons.git.objects import unified
 
-        return unified(path, None, store.read(path))
-    return repo.history.diff(path, rev or "HEAD")
+        return app.secrets.masked_file(unified(path, None, store.read(path)), {})
+    return app.secrets.masked_file(repo.history.diff(path, rev or "HEAD"), {})
 
 
 def change_of_rule(opened: Library, ref: str, commit: str) -> str:
@@ -514,7 +514,9 @@ def change_of_rule(opened: Library, ref: str, commit: str) -> str:
     old = None
     if before:
         old = repo.history.text_at(before.commit, before.path)
-    return unified(after.path, old, repo.history.text_at(after.commit, after.path))
+    return app.secrets.masked_file(
+        unified(after.path, old, repo.history.text_at(after.commit, after.path)), {}
+    )
 
 
 def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
@@ -554,13 +556,20 @@ def contents_of(repo: RepositorySession, summary: EntrySummary) -> tuple[Entry, 
     # parsed if a file was changed in the moment since the catalog looked
     fields = repo.catalog.fields(place.id) if same else repo.parse(place.path, data, side).fields
     bare = Entry(summary.id, summary.kind, summary.title, summary.path, summary.project)
-    entry = bare._replace(fields=fields, body=texts.body, code=texts.code)
+    body = texts.body
+    if place.path.lower().endswith((".rst", ".adoc")):
+        # most pages are Markdown
+        from ai_lessons.model.frontmatter import as_markdown
+
+        body = as_markdown(place.path, body)
+    entry = bare._replace(fields=fields, body=body, code=texts.code)
     if place.hash is None:
         # most entries are whole here
         from ai_lessons.model.frontmatter import with_code
 
         entry = with_code(entry, data)
-    return entry, main.decode("utf-8", "replace")
+    raw = app.secrets.masked_file(main.decode("utf-8", "replace"), fields)
+    return app.secrets.masked_entry(entry), raw
 
 
 _STATED = (

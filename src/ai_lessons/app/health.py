@@ -407,6 +407,21 @@ def _disk(repo: RepositorySession) -> Finding:
     return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
+def _secrets_check(repo: RepositorySession) -> Finding:
+    repo.current()
+    paths = []
+    for summary in app.edited_files.with_secrets(repo):
+        paths.append(summary.path)
+    if not paths:
+        return "ok", "no entry holds what looks like one", ""
+    detail = f"what looks like a secret is masked in every answer: {first_of(paths, 3)}"
+    return (
+        "warning",
+        detail,
+        "take it out, and change it where it counts: ai-lessons admin validate",
+    )
+
+
 def _files_check(repo: RepositorySession) -> Finding:
     problems = loose(repo.store)
     saved = any(problem.startswith("in no commit") for problem in problems)
@@ -430,6 +445,7 @@ def _files_check(repo: RepositorySession) -> Finding:
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": lambda _: ("ok", plumbing.run(None, "--version").text.strip(), ""),
     "identity": _identity_check, "pending": _pending, "files": _files_check, "entries": _entries_check,
+    "secrets": _secrets_check,
     "approval": _approval, "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model,
     "config": lambda repo: ("ok", f"format {repo.config.format}", ""), "disk": _disk,
 }  # fmt: skip

@@ -18,6 +18,7 @@ from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons import git
+from ai_lessons.app.secrets import masked_entry
 from ai_lessons.app.trust import CodeElsewhere
 from ai_lessons.errors import (
     AiLessonsError,
@@ -487,7 +488,7 @@ class RulesInForce:
         texts = self._read({blob: path for path, blob in places.values()})
         for rule, (path, blob) in places.items():
             try:
-                entry = read_entry(path, texts[blob])
+                entry = masked_entry(read_entry(path, texts[blob]))
             except KeyError:
                 notes.append(
                     f"{path}: the approved text is missing in git, so the rule is left "
@@ -697,10 +698,13 @@ class OpenRepository:
 
     @staticmethod
     def parse(path: str, data: bytes, side: bytes | None = None) -> Entry:
-        """What these bytes are; see `read_entry`, which loads YAML."""
+        """What these bytes are, without what looks like a secret.
+
+        See `read_entry`, which loads YAML.
+        """
         from ai_lessons.model.frontmatter import read_entry
 
-        return read_entry(path, data, side)
+        return masked_entry(read_entry(path, data, side))
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
         """The entry (a rule: of the approval branch) and the text with its frontmatter.
@@ -719,7 +723,7 @@ class OpenRepository:
         if place.hash is None:
             from ai_lessons.model.frontmatter import with_code
 
-            entry = with_code(entry, data)
+            entry = masked_entry(with_code(entry, data))
         return entry, text.decode("utf-8", "replace")
 
     def files_of(self, place: Location) -> tuple[bytes, bytes | None]:

@@ -43,7 +43,7 @@ from ai_lessons.model.chunks import estimate_tokens, split
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id, project_name
-from ai_lessons.model.markdown import MARKUPS, REMOVE
+from ai_lessons.model.markdown import MARKUPS, REMOVE, without_marks
 from ai_lessons.model.texts import decode
 from ai_lessons.model.versions import AUTO
 
@@ -85,11 +85,15 @@ class Refreshed(NamedTuple):
     warning: str = ""
 
 
-_NO_PAGE = expression(r"(?i)\.(?:svg|css|scss|less|map|po|pot)$|^conf\.py$")
-"""What pages are drawn, built and translated with.
+_PAGE_NAMES = expression(
+    r"(?i)readme|news|faq|install|changes|changelog|history|hacking|contributing|todo"
+)
+"""Files without a suffix that people write for people."""
 
-In a folder of pages it is found in their place.
-"""
+_OF_BUILDS = expression(
+    r"(?i)(?:cmakelists|meson_options|robots|(?:.*[-_.])?requirements(?:[-_.].*)?)\.txt"
+)
+"""Texts by their suffix that programs read."""
 
 _RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d*)?")
 """How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`."""
@@ -176,7 +180,9 @@ def _by_docutils(name: str, data: bytes) -> str:
     """
     with suppress(ImportError, InvalidEntry):
         if name.lower().endswith(".rst"):
-            return str(import_module("ai_lessons.connectors.web").convert(name, ".rst", data))
+            return without_marks(
+                str(import_module("ai_lessons.connectors.web").convert(name, ".rst", data))
+            )
     return ""
 
 
@@ -510,6 +516,10 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
             repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0])
         )
     files = git_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
+    if draft.exclude and not (
+        files := [file for file in files if not _is_excluded(file, draft, repo.options.cwd)]
+    ):
+        raise UsageError("--exclude leaves nothing")
     if not files:
         raise UsageError(
             f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken"
@@ -519,6 +529,32 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
             f"one title for {len(files)} files", hint="leave --title out: each file has its own"
         )
     return files
+
+
+def _is_excluded(file: Outside, draft: ResourceDraft, cwd: Path) -> bool:
+    """Whether a glob leaves the file out.
+
+    By its name below the folder that was named, or by its path from here.
+    """
+    names = [
+        file.name,
+        *([file.path.relative_to(cwd).as_posix()] if file.path.is_relative_to(cwd) else []),
+    ]
+    globs = []
+    for glob in draft.exclude:
+        if "/" not in glob.rstrip("/"):
+            globs.append(f"**/{glob}")
+        else:
+            globs.append(glob)
+    return layout.any_match(globs, names)
+
+
+def _is_document(name: str) -> bool:
+    """Whether a file of a folder is a page that people read, and not what a project is built with."""
+    suffix = Path(name).suffix.lower()
+    if not suffix:
+        return _PAGE_NAMES.fullmatch(name) is not None
+    return suffix in {*layout.DOC_SUFFIXES, *DOCUMENTS, *MARKUPS} and not _OF_BUILDS.fullmatch(name)
 
 
 class Planner:
@@ -585,11 +621,10 @@ class Planner:
         if (
             self._draft.kind is Kind.DOC
             and self._draft.recursive
-            and _NO_PAGE.search(file.path.name)
+            and not _is_document(file.path.name)
         ):
             raise Refused(
-                "what pages are made with, and no page",
-                hint="name the file itself, without --recursive",
+                "no document, by its name", hint="name the file itself, without --recursive"
             )
         came = take(file, self._sources, self._repo.options.limits)
         if self._draft.kind is Kind.SCRIPT:
@@ -639,11 +674,22 @@ class Planner:
             source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash, **came.said,
             versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
         )  # fmt: skip
-        name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
+        name = self._name_of(came.file)
         path = self._place(came, name)
         allowed = secrets.fields(self._draft.allow_secrets, text=source.body)
         data = markdown.render(fields | foreign | allowed, source.body).encode()
         return Planned(checked(path, data), new_files(path, data))
+
+    def _name_of(self, file: Outside) -> str:
+        """The name of a doc; the folder that its version is called by is that of the version."""
+        folder, slash, below = file.name.partition("/")
+        if slash and AUTO in self._draft.versions and _RELEASE.fullmatch(folder):
+            name = below
+        else:
+            name = file.name
+        if layout.is_markdown(name):
+            return name
+        return name + ".md"
 
     def _new_words(self, entry: Entry, data: bytes) -> dict[str, Any]:
         """Title, tags and allowed secrets of the draft as far as the entry does not have them yet."""

@@ -18,7 +18,7 @@ from ai_lessons.app.notes import notes_on
 from ai_lessons.errors import StorageFailed, UsageError
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind, Status
 from ai_lessons.model.texts import stem
-from ai_lessons.model.versions import newest_first
+from ai_lessons.model.versions import newest_first, released_first
 from ai_lessons.search import ranking
 from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
 from ai_lessons.search.ranking import (
@@ -223,6 +223,9 @@ def search(library: Library, query: Query) -> Answer:
     answer = answer._replace(
         notes=(*answer.notes, *notes_on(library, [hit.entry for hit in answer.hits]))
     )
+    if any(hit.entry.masked for hit in answer.hits):
+        masked = app.edited_files.masked(hit.entry for hit in answer.hits)
+        answer = answer._replace(notes=(*answer.notes, *masked))
     summaries = []
     for summary in judged(repo, [hit.entry for hit in answer.hits]):
         summaries.append(vouched(repo, summary))
@@ -827,7 +830,7 @@ def _newest_leads(
 ) -> Sequence[Ranked]:
     """The versions of a page with the newest of those in front that match about as well as the best."""
     close = [ranked for ranked in page if ranked.score >= NEAR_BEST * page[0].score]
-    order = newest_first(
+    order = released_first(
         {name for ranked in close for name in summaries[ranked.match.entry_id].versions}
     )
     places = {}

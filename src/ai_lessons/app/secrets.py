@@ -5,6 +5,7 @@ A text that holds one is refused, unless its file says why it may.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from hashlib import sha256
@@ -15,9 +16,11 @@ from ai_lessons.errors import Problem, UsageError
 from ai_lessons.model import expression
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from detect_secrets.plugins.base import RegexBasedDetector
+
+    from ai_lessons.model.entries import Entry
 
 KEY = "allow_secrets"
 _MARKS = (
@@ -246,6 +249,68 @@ def masked(text: str) -> str:
         return f"{match[1] or ''}…"
 
     return _STATED.sub(stated, text)
+
+
+def masked_entry(entry: Entry) -> Entry:
+    """The entry as it may be shown.
+
+    Without what looks like a secret, unless its file says why it may stay.
+    """
+    stated = json.dumps(dict(entry.fields), default=str, ensure_ascii=False)
+    if not any(map(may_hold, (entry.title, entry.body, entry.code, stated))):
+        return entry
+    may_stay, hidden = allowed(entry.fields), list[str]()
+
+    def shown(text: str) -> str:
+        for value in _refused(text, may_stay):
+            hidden.append(" ".join(value.split()))
+            text = text.replace(value, MASK)
+        return text
+
+    fields = {key: _each_text(value, shown) for key, value in entry.fields.items()}
+    title, body, code = shown(entry.title), shown(entry.body), shown(entry.code)
+    tags = tuple(map(shown, entry.tags))
+    secret = "\n".join(dict.fromkeys(hidden))
+    return entry._replace(
+        title=title, body=body, code=code, tags=tags, fields=fields, hidden=secret
+    )
+
+
+def masked_file(text: str, fields: Mapping[str, Any]) -> str:
+    """The text of a file as it may be shown, where its frontmatter states these `fields`."""
+    for value in _refused(text, allowed(fields)):
+        text = text.replace(value, MASK)
+    return text
+
+
+def _refused(text: str, may_stay: frozenset[str]) -> Iterator[str]:
+    """What in a text looks like a secret that is not allowed, as it stands there."""
+    for secret in secrets_in(text):
+        if secret.fingerprint in may_stay:
+            continue
+        if secret.value in text:
+            yield secret.value
+            continue
+        # a private key: all lines up to its end
+        lines = text.split("\n")[secret.line - 1 :]
+        end = next((n for n, line in enumerate(lines[1:], 2) if "-----END" in line), 4)
+        yield "\n".join(lines[:end])
+
+
+def _each_text(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        results = []
+        for item in value:
+            results.append(_each_text(item, change))
+        return results
+    if isinstance(value, dict):
+        return {key: _each_text(item, change) for key, item in value.items()}
+    return value
+
+
+MASK = "…"
 
 
 def without_suspects(text: str) -> str:

@@ -603,6 +603,8 @@ def _entries(
             else:
                 side, data = text.encode() if place.side_path else None, repo.store.read(entry.path)
                 file = Item("", entry.path, data, side, repo.executable(entry.path))
+            if entry.hidden:
+                file = _without_secrets(file, entry)
             weakest = None
             if summary.kind is Kind.LESSON:
                 weakest = weakest_origin(reading, summary)
@@ -612,6 +614,16 @@ def _entries(
                 )
             entries.append((entry, file))
     return entries, skipped
+
+
+def _without_secrets(file: Item, entry: Entry) -> Item:
+    data, side = (
+        secrets.masked_file(part.decode("utf-8", "replace"), entry.fields).encode()
+        if part is not None
+        else None
+        for part in (file.data, file.side)
+    )
+    return file._replace(data=data or b"", side=side)
 
 
 class Seen(NamedTuple):

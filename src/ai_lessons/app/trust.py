@@ -12,12 +12,15 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from ai_lessons.app.secrets import masked_entry
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+
+    from ai_lessons.model.entries import Entry
 
 SOURCE = "source"
 
@@ -156,6 +159,11 @@ class CodeElsewhere:
             if self.is_known(entry_id, path):
                 return files.read(files.expanded(path))[0]
         return b""
+
+    @staticmethod
+    def shown(entry: Entry) -> Entry:
+        """The entry with its code, without what looks like a secret."""
+        return masked_entry(entry)
 
 
 # Nanoseconds: file systems that keep whole seconds hide an edit for up to two

@@ -223,7 +223,11 @@ def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None,
         try:
             data, side = store.read(path), store.read(side_path) if side_path else None
             entry = read_entry(path, data, side)
-            yield path, entry, secrets.problems(entry.fields, texts_of(path, data, side))
+            problems = secrets.problems(entry.fields, texts_of(path, data, side))
+            if layout.is_markdown(side_path or path):
+                text = (data if side is None else side).decode("utf-8", "replace")
+                problems += checks.doubts(entry, text)
+            yield path, entry, problems
         except InvalidEntry as error:
             yield (
                 path,

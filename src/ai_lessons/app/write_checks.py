@@ -55,7 +55,7 @@ def checked(
         if not problem.fixable:
             faults.append(problem)
     if was:
-        before = was.path + was.body + was.code
+        before = was.path + was.body + was.code + was.hidden
     else:
         before = ""
     faults += app_secrets.problems(entry.fields, texts_of(path, data, side), before)

@@ -31,7 +31,7 @@ from ai_lessons.model import expression
 from ai_lessons.model.texts import toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import FrameType
 
 
@@ -507,19 +507,49 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
 
     Raises NotFound, UsageError.
     """
-    files: dict[Path, Outside] = {}
+    folders = dict[Path, None]()
+    # and the folder that each is named from
+    files: dict[Path, Path] = {}
     for pattern in patterns:
+        fixed = _before_magic(expanded(pattern))
         for path in named(pattern, cwd):
             if path.is_dir():
                 if not recursive:
                     raise UsageError(
                         f"{pattern} is a folder", hint="add --recursive to take every file in it"
                     )
+                folders[path] = None
                 for file in _below(path):
-                    files.setdefault(file, Outside(file, file.relative_to(path).as_posix()))
+                    files.setdefault(file, path)
             else:
-                files.setdefault(path, Outside(path, path.name))
-    return list(files.values())
+                files.setdefault(path, path.parent if fixed is None else typed(fixed, cwd))
+    return _named_apart(files, [*folders])
+
+
+def _before_magic(pattern: Path) -> Path | None:
+    """The folder that a glob begins in; None: it is no glob."""
+    from glob import has_magic
+
+    parts = pattern.parts
+    first = next((number for number, part in enumerate(parts) if has_magic(part)), None)
+    if first is None:
+        return None
+    return Path(*parts[:first])
+
+
+def _named_apart(files: Mapping[Path, Path], folders: Sequence[Path]) -> list[Outside]:
+    """The files by their names from the folder that each came from.
+
+    Where there are several folders, or names that are the same, they keep the shape that they have
+    together: folders of different names stay apart.
+    """
+    outside = []
+    for file, start in files.items():
+        outside.append(Outside(file, file.relative_to(start).as_posix()))
+    if len(folders) < 2 and len({file.name for file in outside}) == len(outside):
+        return outside
+    whole = Path(os.path.commonpath([*(folder.parent for folder in folders), *files.values()]))
+    return [Outside(file, file.relative_to(whole).as_posix()) for file in files]
 
 
 def named(pattern: str, cwd: Path) -> list[Path]:

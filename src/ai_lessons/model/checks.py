@@ -19,7 +19,7 @@ from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
-from ai_lessons.model.texts import OURS, TITLE_LENGTH
+from ai_lessons.model.texts import BOM, KEY_ORDER, OURS, TITLE_LENGTH, cut
 
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not have: git has these facts, and a file could state others."""
@@ -298,6 +298,97 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
     _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
     _check_check, _check_about, _check_links,
+)  # fmt: skip
+
+
+# --- what a person who saved a file may not have meant ---
+
+_FENCE = expression(r" {0,3}(`{3,}+|~{3,}+)")
+# As other programs write them
+_READ_IN_CAPITALS = frozenset(("Title", "Tags"))
+
+
+def doubts(entry: Entry, text: str) -> list[Problem]:
+    """What is read, and perhaps not as it was meant.
+
+    `text` is that of the file that holds its frontmatter.
+
+    Nothing of this stops a write: pages of other programs have keys of their own.
+    """
+    file = entry.side_path or entry.path
+    problems = [Problem(file, message, line) for line, message in text_doubts(text)]
+    lines = key_lines(text)
+    for key, meant in _misspelt_keys(entry):
+        message = f"the key {key!r} says nothing here: did you mean {meant!r}?"
+        problems.append(Problem(file, message, lines.get(key, 0)))
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def text_doubts(text: str) -> Iterator[tuple[int, str]]:
+    """(line, what is wrong) of a file as it was saved.
+
+    A blank first line, a merge that was left in the middle.
+    """
+    if cut(text).matter is not None and not text.removeprefix(BOM).startswith("---"):
+        yield (
+            1,
+            (
+                "a blank line stands before the frontmatter: other programs read all of it as "
+                "text, so take it out"
+            ),
+        )
+    if "<<<<<<< " in text and (line := _line_of_conflict(text)):
+        yield line, "markers of a merge conflict (<<<<<<<): keep one side, or what both should say"
+
+
+def _line_of_conflict(text: str) -> int:
+    """The line at which a merge was left in the middle; 0: none was.
+
+    What stands in a fence shows how one looks.
+    """
+    begun, parted, fence = 0, False, ""
+    for number, row in enumerate(text.splitlines(), 1):
+        if mark := _FENCE.match(row):
+            if fence and mark[1].startswith(fence):
+                fence = ""
+            else:
+                fence = fence or mark[1]
+        elif fence:
+            continue
+        elif row.startswith("<<<<<<< "):
+            begun, parted = number, False
+        elif row == "=======":
+            parted = bool(begun)
+        elif row.startswith(">>>>>>> ") and parted:
+            return begun
+    return 0
+
+
+def _misspelt_keys(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Keys of a file of ours that are nearly one of ours, with that one."""
+    brought = (
+        lessons.IMPORTED in entry.fields
+        or "source_path" in entry.fields
+        or "source_url" in entry.fields
+    )
+    if (
+        brought
+        or isinstance(entry.fields.get(OURS), dict)
+        or not (_says_kind(entry) or not entry.derived)
+    ):
+        # a page keeps the keys of the program that it came from
+        return
+    every = {*KINDS[entry.kind].fields, *KEYS_OF_ALL}
+    for key in entry.fields:
+        if not isinstance(key, str) or key in {*every, *KEY_ORDER, *_READ_IN_CAPITALS}:
+            continue
+        spelled = key.strip().lower().replace("-", "_")
+        near = get_close_matches(spelled, sorted(every - entry.fields.keys()), n=1, cutoff=0.8)
+        yield from ((key, meant) for meant in near)
+
+
+KEYS_OF_ALL = (
+    "id", "kind", "title", "tags", "versions", "created", "links", "review_by", "reviewed", "status", ABOUT,
 )  # fmt: skip
 
 

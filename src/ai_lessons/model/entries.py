@@ -321,7 +321,8 @@ class Entry(NamedTuple):
     file, whose `side_path` is then the Markdown beside it (None where there is none). `body` is the
     Markdown below the frontmatter; `code` the text of a script. `fields` is the whole frontmatter,
     unknown keys included. `derived` says that the id comes from the path because no file states
-    one. `faults`: why what looks like frontmatter is part of the body.
+    one. `faults`: why what looks like frontmatter is part of the body. `hidden`: what looks like a
+    secret and is masked in all of these, a line each.
     """
 
     id: str
@@ -338,6 +339,7 @@ class Entry(NamedTuple):
     side_path: str | None = None
     derived: bool = False
     faults: tuple[Problem, ...] = ()
+    hidden: str = ""
 
     @property
     def file(self) -> str:
@@ -448,6 +450,9 @@ class EntrySummary(NamedTuple):
     source_ref: str = ""
     source_url: str = ""
     content_hash: str = ""
+    # how many values in its files look like secrets that nobody allowed; they are masked wherever
+    # it is shown
+    masked: int = 0
     # what the history tells of a lesson: who stated it, and whether that is a person who works here
     stated_by: str = ""
     firm: bool = False

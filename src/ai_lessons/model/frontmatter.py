@@ -210,6 +210,11 @@ _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?
 _NO_TEXT = expression(
     r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL
 )
+# What stands in a heading and is no word of it: `<a id="x">`, `<Badge />`, links
+_TAGS = expression(
+    r"</?(?:a|br|img|span|sup|sub|small|b|i|em|strong)(?:[ \t/][^<>\n]{0,200})?>|<[A-Z][^<>\n]{0,200}/>"
+)
+_MARKED_UP = expression(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
 _FENCE = expression(
     r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -248,7 +253,7 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
             raise
         # a page of another program may only look as if it had frontmatter
         whole = data.decode().removeprefix(BOM)
-        title = _first_heading(_as_markdown(path, texts.body))
+        title = _first_heading(as_markdown(path, texts.body))
         return _entry(
             where.kind or Kind.DOC,
             path,
@@ -265,14 +270,8 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
         )
     kind = _kind(fields, where)
     if kind is not Kind.SCRIPT:
-        return _entry(
-            kind,
-            path,
-            where,
-            fields,
-            body=texts.body,
-            title=_first_heading(_as_markdown(path, texts.body)),
-        )
+        body = as_markdown(path, texts.body)
+        return _entry(kind, path, where, fields, body=body, title=_first_heading(body))
     outside, beside = fields.get("path"), path.rpartition(".")[0]
     if not isinstance(outside, str) or not outside.strip():
         raise InvalidEntry(
@@ -325,8 +324,7 @@ def _entry(
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
-        title=one_line(own_title or title)
-        or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
+        title=one_line(own_title or title) or (name if kind is Kind.SCRIPT else _stem(name)),
         path=path,
         project=where.project,
         tags=listed(fields.get("tags", fields.get("Tags"))),
@@ -338,11 +336,23 @@ def _entry(
     )
 
 
-def _as_markdown(path: str, body: str) -> str:
-    """The beginning of a body with its headings as Markdown writes them."""
+def _stem(name: str) -> str:
+    """The name of a page without what says how it is written: `gpg` of `gpg.adoc.md`."""
+    stem, _, suffix = name.rpartition(".")
+    inner, _, markup = stem.rpartition(".")
+    if inner and suffix == "md" and f".{markup.lower()}" in _WRITTEN:
+        return inner
+    return stem
+
+
+_WRITTEN = frozenset((*MARKUPS, ".txt", ".html", ".htm", ".pdf", ".docx"))
+
+
+def as_markdown(path: str, body: str) -> str:
+    """A body as Markdown writes it, whatever markup the file has."""
     suffix = path[path.rfind(".") :].lower()
     if suffix in {".rst", ".adoc"}:
-        return MARKUPS[suffix](body[:_RELEVANT])
+        return MARKUPS[suffix](body)
     return body
 
 
@@ -359,7 +369,8 @@ def _first_heading(body: str) -> str:
         heading = _FIRST.match(top, start.end())
     if not heading:
         return ""
-    words = without_id(heading[1] or heading[2]).split()
+    plain = _TAGS.sub("", _MARKED_UP.sub(r"\1", heading[1] or heading[2]))
+    words = without_id(plain).split()
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
 
 

@@ -42,6 +42,13 @@ _RST_ROLE = expression(
     r"(?<![\w`]):[a-zA-Z][\w:+.-]{0,60}:`[~!]?([^`<\n]{1,200}?)(?:\s*<[^`>\n]{1,200}>)?`"
 )
 _RST_LINK = expression(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
+_RST_NOTE = expression(r"[ \t]?\[(?:\d{1,4}|[#*][\w-]{0,40}|[A-Z][\w-]{0,40})\]_(?!\w)")
+_RST_REFERENCE = expression(r"(?<![\w`:])`([^`<>\n]{1,200})`__?(?!\w)")
+_RST_SUBSTITUTED = expression(r"(?<![\w|])\|([\w][\w .-]{0,60})\|(?:__?)?(?![\w|])")
+_RST_FIELD = expression(
+    r"\A([ \t]*+):(param|parameter|arg|type|raises|raise|returns?|rtype|yields?)[ "
+    r"\t]?([^:\n]{0,100}):[ \t]++(?=\S)"
+)
 _RST_CODE = expression(
     r"\.\.[ \t]+(?:code-block|sourcecode|code|highlight)::[ \t]*+([\w+-]*+)[ "
     r"\t]*|(?!\.\.[ \t])(?:.*\S)?::"
@@ -125,7 +132,32 @@ def _indent(row: str) -> int:
 
 
 def _rst_inline(row: str) -> str:
-    return _RST_LINK.sub(r"[\1](\2)", _RST_ROLE.sub(r"`\1`", row)).replace("``", "`")
+    row = _RST_LINK.sub(r"[\1](\2)", _RST_ROLE.sub(r"`\1`", row)).replace("``", "`")
+    row = _RST_SUBSTITUTED.sub(r"\1", _RST_NOTE.sub("", _RST_REFERENCE.sub(r"\1", row)))
+    if row.lstrip().startswith(":"):
+        return _RST_FIELD.sub(_field, row, count=1)
+    return row
+
+
+def without_marks(text: str) -> str:
+    """Markdown that was made of reStructuredText, without what its writer left.
+
+    Substitutions, marks of footnotes.
+    """
+    return _RST_SUBSTITUTED.sub(r"\1", _FOOTNOTE.sub("", text))
+
+
+_FOOTNOTE = expression(r"[ \t]?\[\[\d{1,4}\]\]\(#[\w-]{1,60}\)")
+
+
+def _field(match: re.Match[str]) -> str:
+    """`:param name: text` as people say it; of a type its name."""
+    margin, what, name = match.groups()
+    if not name:
+        return f"{margin}{what}: "
+    if what in {"type", "raises", "raise"}:
+        return f"{margin}{name} ({what}): "
+    return f"{margin}{name}: "
 
 
 def adoc(text: str) -> str:

@@ -237,7 +237,10 @@ _STACKED = 4
 # or other signs
 _MARKS = expression(rf"(?<!\S)[^\w\s\x00-\x7f]+|[^\w\s\x00-\x7f]{{{_STACKED + 1},}}")
 
-_OPENING = expression(r"\ufeff?---[ \t]*\r?\n")
+# Blank lines in front are an accident where a key follows; a page may also begin with a line across
+_OPENING = expression(
+    r"\ufeff?(?:---[ \t]*\r?\n|(?:[ \t]*\r?\n){1,20}+---[ \t]*\r?\n(?=[A-Za-z_][\w-]{0,40}:))"
+)
 _CLOSING = expression(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _TOML = expression(
     r"\ufeff?\+\+\+[ \t]*\r?\n(.*?)^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.DOTALL

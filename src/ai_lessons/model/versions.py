@@ -89,6 +89,17 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
     )
 
 
+def released_first(versions: Iterable[str]) -> tuple[str, ...]:
+    """As `newest_first`, with what is not released behind all that is."""
+    ordered = newest_first(versions)
+    if len(ordered) < 2:
+        return ordered
+    early = [
+        name for name in ordered if (parsed := release(name)) is not None and parsed.is_prerelease
+    ]
+    return (*(name for name in ordered if name not in early), *early)
+
+
 def listed(text: str) -> tuple[str, ...]:
     """The versions of a list with commas, each once.
 
@@ -127,6 +138,8 @@ _RELEASE_IN = expression(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
 _MOVING = frozenset(
     {"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"}
 )
+# These mean what is not released yet
+_AHEAD = frozenset({"edge", "main", "master", "head", "next"})
 _BETWEEN = expression(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
@@ -179,18 +192,19 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
 
     Of the same minor version if there is one; the newest that is not above, else the next above.
     Where less is named (`2`, `2.16`), the newest of that series; of a name like `latest` the newest
-    of all.
+    of all. What is released comes before what is not, unless that is asked for.
     """
     releases = {name: parsed for name in stored if (parsed := release(name)) is not None}
-    target = release(asked)
-    if target is None:
-        if asked.strip().casefold() in _MOVING:
-            return max(releases, key=releases.__getitem__, default=None)
+    target, name = release(asked), asked.strip().casefold()
+    if target is None and name not in _MOVING:
         return None
-    same = {}
-    for name, version in releases.items():
-        if version.major == target.major:
-            same[name] = version
+    if name not in _AHEAD and not (target and target.is_prerelease):
+        releases = {
+            name: version for name, version in releases.items() if not version.is_prerelease
+        } or releases
+    if target is None:
+        return max(releases, key=releases.__getitem__, default=None)
+    same = {name: version for name, version in releases.items() if version.major == target.major}
     count = len(target.release)
     minor = {
         name: version

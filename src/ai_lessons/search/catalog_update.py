@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         def code(self, entry_id: str, path: str) -> bytes:
             """What the file holds now."""
 
+        def shown(self, entry: Entry) -> Entry:
+            """The entry with its code as it may be shown."""
+
 
 _LARGEST = 2**63 - 1
 
@@ -392,7 +395,7 @@ class _FolderSurvey:
         # before the code: what is written meanwhile is read next time
         stamp = elsewhere.stamp(entry.id, place)
         self._change.elsewhere.append((file, entry.id, place, stamp))
-        return with_code(entry, elsewhere.code(entry.id, place))
+        return self._disk.elsewhere.shown(with_code(entry, elsewhere.code(entry.id, place)))
 
 
 # characters of a text that stand in the catalog
@@ -593,6 +596,8 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields["claimed"] = claimed_of(stated)
     if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
         fields[ABOUT] = about
+    if entry.hidden:
+        fields["masked"] = len(entry.hidden.splitlines())
     return {key: value for key, value in fields.items() if value not in ("", None, {})}
 
 

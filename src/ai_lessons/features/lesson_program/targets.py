@@ -119,10 +119,11 @@ def promote(opened: Library, ref: str, to: str, targets: Targets) -> Written:
 
 def _refuse_secrets(repo: RepositorySession, summary: EntrySummary) -> None:
     """Raises InvalidEntry: the lesson, which may have been written by hand, holds a secret."""
-    fields = repo.catalog.fields(summary.id)
-    problems = app.secrets.problems(fields, [(summary.path, addition("", summary))])
-    if problems:
-        raise InvalidEntry(problems, hint="nothing was promoted")
+    if not summary.masked:
+        return
+    text = decode(repo.store.read(summary.path), summary.path)
+    problems = app.secrets.problems(repo.catalog.fields(summary.id), [(summary.path, text)])
+    raise InvalidEntry(problems, hint="nothing was promoted")
 
 
 def _append(target: Target, summary: EntrySummary) -> bool:

@@ -162,6 +162,17 @@ def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
             yield Note(finding.handle, severity, text, first, max(finding.last - 1, first), broken)
 
 
+def saved(library: Library, path: Path, text: str) -> Iterable[Note]:
+    """What is wrong with the file of an entry, and what its words perhaps do not mean."""
+    inside = next(
+        (place for repo in library.reading.every if (place := repo.inside(str(path)))), ""
+    )
+    if inside and app.edited_files.is_entry(inside):
+        for problem in app.edited_files.in_text(inside, text):
+            row = max(problem.line - 1, 0)
+            yield Note("file", WARNING, line(problem.message), row if problem.line else None, row)
+
+
 def _in_project(library: Library, path: Path) -> str:
     """The path in the project that the editor has opened, of what a link leads to.
 
@@ -176,7 +187,7 @@ def _in_project(library: Library, path: Path) -> str:
     return ""
 
 
-SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (breaking, speaking)
+SOURCES: tuple[Callable[[Library, Path, str], Iterable[Note]], ...] = (saved, breaking, speaking)
 
 
 class LanguageServer:

@@ -347,6 +347,12 @@ RESOURCE_ARGUMENTS: list[str | Argument] = [
 @options.project_option
 @options.tags_option
 @click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
+@click.option(
+    "--exclude",
+    metavar="GLOB",
+    multiple=True,
+    help="Files or folders to leave; may be given again.",
+)
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and store its path.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
 @options.allow_secret_option
