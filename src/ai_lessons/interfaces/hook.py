@@ -38,7 +38,11 @@ def main(without_helper: Callable[[bytes, float], str]) -> None:
     """
     answer = None
     try:
+        # a host that is gone may leave the pipe open to another process
+        signal.signal(signal.SIGALRM, _no_event)
+        signal.alarm(PATIENCE_TO_BEGIN)
         data, began = sys.stdin.buffer.read(MOST_INPUT), time.monotonic()
+        signal.alarm(0)
         answer = None
         if data != CHECK:
             answer = _of_helper(data)
@@ -74,6 +78,11 @@ def log(text: str) -> None:
             out.write(
                 f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n"
             )
+
+
+def _no_event(*_: object) -> None:
+    log("no event came in time")
+    os._exit(0)
 
 
 def _give_up(*_: object) -> None:

@@ -26,6 +26,7 @@ from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import library_options
 from ai_lessons.interfaces.cli.command import Call, Command
+from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import line
 from ai_lessons.model.anchors import Verdict, comment
 from ai_lessons.model.entries import Kind
@@ -449,6 +450,7 @@ def lsp(call: Call, stdio: bool) -> int:  # noqa: ARG001  # click names the opti
         send,
     )
     try:
+        end_with_host()
         return server.serve()
     except BrokenPipeError:
         return 1

@@ -26,6 +26,7 @@ from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli import command
 from ai_lessons.interfaces.cli.command import Call, Command, show_version
+from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import is_terminal
 
 LOG = logging.getLogger(__name__)
@@ -235,6 +236,7 @@ def mcp(
         )
     folders = settings.folders(os.environ)
     if http is None:
+        end_with_host()
         if is_terminal(sys.stdin):
             print(
                 f"waiting for an MCP client on standard input; {PROGRAM} --help says more",
