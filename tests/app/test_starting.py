@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.app import review, transfer
 from ai_lessons.learning.statistics import NEEDED, Event
+from ai_lessons.model.tool_calls import Edit
 from ai_lessons.telling import offers, start
 from app.world import World
 
@@ -129,6 +131,21 @@ def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_t
     assert titles(offered(world, shop, "claude-code")) == ["Pin every version"]
 
 
+def test_statements_that_came_in_together_are_told_in_the_order_of_their_file(
+    world: World, shop: Path, tmp_path: Path
+) -> None:
+    stated = [f"Never write thing {number} by hand." for number in range(8)]
+    (tmp_path / "AGENTS.md").write_text(
+        "# Things\n\n" + "".join(f"- {words}\n" for words in stated)
+    )
+    transfer.import_files(
+        world.library, [tmp_path / "AGENTS.md"], "agents-md", project="shop", split_up=True
+    )
+    for pending in review.pending_rules(world.library):
+        review.approve_rule(world.library, pending.id)
+    assert titles(offered(world, shop)) == stated
+
+
 def test_what_is_wrong_superseded_or_of_the_starter_set_is_not_told(
     world: World, shop: Path
 ) -> None:
@@ -199,3 +216,40 @@ def test_a_rare_word_in_a_long_command_line_counts_as_needed_and_is_not_told(
     )
     assert titles(told) == []
     assert [(left.entry.id, left.reason) for left in told.left_out] == [(lesson, "unsure")]
+
+
+def at_an_edit(world: World, cwd: Path, old: str, new: str) -> Context:
+    path = str(cwd / "src/cart.py")
+    return offers.before_a_tool(
+        world.fresh(cwd=cwd), [path], "", (str(cwd), str(cwd)), (), [Edit(path, old, new)]
+    )
+
+
+def test_of_several_entries_about_a_file_those_come_at_an_edit_whose_words_are_in_it(
+    world: World, shop: Path
+) -> None:
+    named = "applies_to:\n  - src/cart.py\n"
+    keep(
+        world,
+        "AAAAAA",
+        "Round the total once",
+        "Totals of the cart are rounded by halves at the end.",
+        named,
+    )
+    assert titles(at_an_edit(world, shop, "a = 1", "a = 2")) == ["Round the total once"], (
+        "alone it is what to know"
+    )
+    keep(
+        world,
+        "BBBBBB",
+        "Coupons lower the price before taxes",
+        "A coupon is no discount on taxes.",
+        named,
+    )
+    told = at_an_edit(world, shop, "a = 1", "a = 2")
+    assert titles(told) == []
+    assert {left.detail for left in told.left_out} == {
+        "others name this place, too, and its words are not in this edit"
+    }
+    new = "return rounded(total)  # totals are rounded once, by halves"
+    assert titles(at_an_edit(world, shop, "return total", new)) == ["Round the total once"]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-FOLDER = "agent-sessions"
+FOLDER, ACTS = "agent-sessions", "session-acts"
+"""Folders of files, one for each session: of what is remembered here, and of `session_acts`."""
 # Time without an event after which a session is forgotten
 KEPT_SECONDS = 7 * 24 * 3600
 _LIMIT = 1 << 20
@@ -132,7 +133,7 @@ class Session:
 @contextmanager
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
     """A session, locked for this process; changes are saved at the end. Raises StorageFailed."""
-    file = _file(state_dir, name)
+    file = file_of(state_dir, name)
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -153,9 +154,9 @@ def opened(state_dir: Path, name: str) -> Iterator[Session]:
         os.close(fd)
 
 
-def is_remembered(state_dir: Path, name: str) -> bool:
+def is_remembered(state_dir: Path, name: str, folder: str = FOLDER) -> bool:
     """Whether anything is remembered of this session."""
-    return _file(state_dir, name).exists()
+    return file_of(state_dir, name, folder).exists()
 
 
 def recent(state_dir: Path) -> list[tuple[float, Session]]:
@@ -170,7 +171,7 @@ def recent(state_dir: Path) -> list[tuple[float, Session]]:
 def failures_of(state_dir: Path, name: str) -> list[Failure]:
     """The failures with an output that a session keeps."""
     results: list[Failure] = []
-    for failure in _read(_file(state_dir, name)).failed:
+    for failure in _read(file_of(state_dir, name)).failed:
         if failure.output:
             results.append(failure)
     return results
@@ -192,28 +193,30 @@ def failures_in(state_dir: Path, folder: Path) -> list[Failure]:
 def clean_up(state_dir: Path) -> None:
     """Remove old sessions; never fails, because the next session tries again."""
     old = time.time() - KEPT_SECONDS
-    with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if (
-                    entry.name.endswith(".json")
-                    and entry.stat(follow_symlinks=False).st_mtime < old
-                ):
-                    os.unlink(entry.path)
+    for folder in (FOLDER, ACTS):
+        with suppress(OSError), os.scandir(state_dir / folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if (
+                        entry.name.endswith(".json")
+                        and entry.stat(follow_symlinks=False).st_mtime < old
+                    ):
+                        os.unlink(entry.path)
 
 
-def _file(state_dir: Path, name: str) -> Path:
+def file_of(state_dir: Path, name: str, folder: str = FOLDER) -> Path:
+    """The file of a session in one of the two folders."""
     # a session's name comes from outside and becomes no part of a path
     return (
         state_dir
-        / FOLDER
+        / folder
         / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
     )
 
 
 def read(state_dir: Path, name: str) -> Session:
     """A session to be read, changes to which are not saved; a new one where there is none."""
-    return _read(_file(state_dir, name))
+    return _read(file_of(state_dir, name))
 
 
 def _read(file: Path) -> Session:

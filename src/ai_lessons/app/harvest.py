@@ -574,7 +574,7 @@ def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> N
         for x in candidates
         if x.wall
     )
-    git_files.write_json(state_dir / telling.offers.WALLS, list(walls))
+    git_files.write_json(state_dir / telling.walls.WALLS, list(walls))
 
 
 def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app import secrets
+from ai_lessons.app.agent_sessions import ACTS, file_of
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import files, plumbing, worktree
 from ai_lessons.git.files import translated, write_all
@@ -26,9 +27,6 @@ from ai_lessons.model.transcripts import ANSWERS_BY_FAILING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FOLDER = "session-acts"
-# time without an event after which a session is forgotten
-KEPT_SECONDS = 7 * 24 * 3600
 # bytes of a session
 _LIMIT = 4 << 20
 # what is kept of each
@@ -93,7 +91,8 @@ class Acts:
         begin = self.running.pop(_key(line), None)
         if begin is not None:
             self.spans = [*self.spans, (begin, now)][-_SPANS:]
-        if worked:
+        # what worked before anything was edited keeps no rule
+        if worked and (self.files or self.spans or self.running):
             kept = secrets.without_suspects(line[:_COMMAND])
             self.ran.pop(kept, None)
             self.ran[kept] = (now, unsure)
@@ -124,7 +123,7 @@ def opened(state_dir: Path, session: str) -> Iterator[Acts]:
 
     Raises StorageFailed.
     """
-    file = _file(state_dir, session)
+    file = file_of(state_dir, session, ACTS)
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -146,32 +145,10 @@ def opened(state_dir: Path, session: str) -> Iterator[Acts]:
 
 def read(state_dir: Path, session: str) -> Acts:
     """What a session did, changes to which are not saved; nothing where nothing is known."""
-    file = _file(state_dir, session)
+    file = file_of(state_dir, session, ACTS)
     with suppress(AiLessonsError):
         return _parsed(files.read_file(file.parent, file.name, _LIMIT)[0])
     return Acts()
-
-
-def clean_up(state_dir: Path) -> None:
-    """Forget old sessions; never fails, because the next session tries again."""
-    old = time.time() - KEPT_SECONDS
-    with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if (
-                    entry.name.endswith(".json")
-                    and entry.stat(follow_symlinks=False).st_mtime < old
-                ):
-                    os.unlink(entry.path)
-
-
-def _file(state_dir: Path, session: str) -> Path:
-    # a session's name comes from outside and becomes no part of a path
-    return (
-        state_dir
-        / FOLDER
-        / f"{sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
-    )
 
 
 def _parsed(data: bytes) -> Acts:

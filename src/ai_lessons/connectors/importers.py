@@ -10,6 +10,7 @@ import re
 import sqlite3
 from collections import defaultdict
 from contextlib import suppress
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -568,7 +569,9 @@ def _instructions(
     left += [(what, SKIPPED, reason) for what, reason in reader.left_out]
     kept, like = instruction_files.joined(reader.rules)
     left += [(where, JOINED, other) for where, other in like]
-    items += [instruction_files.rule(stated, project, now) for stated in kept]
+    for place, stated in enumerate(kept):
+        # of equal ones the newest is told and listed first: so they keep the order of their file
+        items.append(instruction_files.rule(stated, project, now - timedelta(seconds=place)))
     return Bundle(items, damaged, left=left, notes=[*notes, *reader.notes], stating=reader.stating)
 
 

@@ -27,11 +27,10 @@ from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.plain import is_ours, joined
-from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
+from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY, strongest
 from ai_lessons.model.tool_calls import call_of
 from ai_lessons.model.transcripts import did_not_end, looks_failed
 from ai_lessons.telling import keeping, words
-from ai_lessons.telling.breaches import strongest
 from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_event
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from ai_lessons.model.rule_checks import (
     LONGEST_PATTERN,
     LONGEST_SAMPLE,
     MOST_SAMPLES,
+    TELL,
     Check,
 )
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 AnyCheck = Check | CommandCheck | DoneCheck
 
-# what `enforce` says by default
-TELL = "tell"
 # checks of a rule
 MOST = 10
 _SAMPLES = frozenset({"bad", "good"})

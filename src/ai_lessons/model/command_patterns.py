@@ -390,6 +390,16 @@ def runs(line: str, cwd: str) -> list[Called]:
 # --- what happened in a session ---
 
 
+def marks(line: str, cwd: str) -> list[str]:
+    """Names for each form of each call, by which a session remembers that it looked for it."""
+    names = []
+    for call, folder in runs(line, cwd):
+        for form in (*forms(call), inside(call, folder)):
+            if form:
+                names.append(f"call {folder} {form}")
+    return names
+
+
 def blamed_call(error: str, cwd: str) -> list[Called]:
     """The command of a failure (`$ command`, then its output) that is to blame.
 

@@ -3,14 +3,16 @@
 Offers, what was told before, the filter, the budget, the words.
 
 Begin with `pipeline`, which follows one event of a host from end to end. `offers` finds what may be
-told at a moment, and why, `filtering` has groove's thresholds and sampling, `words` the texts and
-how many of them fit. `context` answers the command of that name with the same parts. `keeping`
-holds rules with a check against what a session does. No other package decides what is told.
+told at a moment, and why (`walls`: what is known to fail); `filtering` has groove's thresholds and
+sampling, `words` the texts and how many of them fit. `context` answers the command of that name
+with the same parts. `keeping` holds rules with a check against what a session does. No other
+package decides what is told.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons import submodules
 
@@ -18,9 +20,14 @@ if TYPE_CHECKING:
     # isort: off
     from ai_lessons.telling import (
         breaches as breaches, context as context, filtering as filtering, keeping as keeping, matching as matching,
-        offers as offers,
-        pipeline as pipeline, start as start, words as words,
+        offers as offers, pipeline as pipeline, start as start, walls as walls, words as words,
     )  # fmt: skip
+
+
+def feature(name: str) -> Any:
+    """A feature that offers something, by the name of its module: the core imports none of them."""
+    return import_module(f"ai_lessons.{name}")
+
 
 if not TYPE_CHECKING:
     # else every name would pass for a module

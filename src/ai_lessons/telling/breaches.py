@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED
-from ai_lessons.model.check_forms import stored
+from ai_lessons.model.check_forms import stored, text_checks
 from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.done_checks import DoneCheck
-from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY, InvalidPattern
+from ai_lessons.model.rule_checks import DENY, InvalidPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ai_lessons.model.done_checks import Succeeded
     from ai_lessons.model.entries import EntrySummary
@@ -38,14 +38,6 @@ class Breach(NamedTuple):
         if self.why.endswith("breaks"):
             return f"{self.why} {rule.handle}: {rule.title}.{instead}"
         return f"{rule.handle}: {rule.title}: {self.why}."
-
-
-def looks_at_commands(rule: EntrySummary) -> bool:
-    """Whether a rule has a check of commands.
-
-    Then it is told where that fires, and at no other command.
-    """
-    return any(isinstance(check, CommandCheck) for check in stored(rule.check))
 
 
 def at_a_command(
@@ -75,6 +67,11 @@ def at_a_command(
     return breach, names
 
 
+def concerns(rule: EntrySummary, paths: Sequence[str]) -> bool:
+    """Whether a rule has a check of texts that looks at one of these files."""
+    return any(check.concerns(path) for check in text_checks(stored(rule.check)) for path in paths)
+
+
 def done_checks(rule: EntrySummary) -> list[DoneCheck]:
     """The checks of a rule that are about what was done."""
     checks: list[DoneCheck] = []
@@ -98,9 +95,3 @@ def at_the_end(
             if breach is None or (check.enforce and not breach.enforce):
                 breach = Breach(rule, check.sentence(paths), "", check.enforce)
     return breach, names
-
-
-def strongest(enforced: Iterable[str]) -> str:
-    """The decision of several checks: to deny comes before to ask."""
-    every = set(enforced)
-    return next((word for word in (DENY, ASK_OR_DENY, ASK) if word in every), "")

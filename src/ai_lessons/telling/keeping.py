@@ -12,13 +12,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import app
-from ai_lessons.app import session_acts
+from ai_lessons import app, telling
+from ai_lessons.app import agent_sessions
+from ai_lessons.app.agent_sessions import ACTS, is_remembered
 from ai_lessons.git import files
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event
-from ai_lessons.model.check_forms import TELL, stored, text_checks
+from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.entries import EntrySummary, Moment
-from ai_lessons.telling.breaches import Breach, at_a_command, at_the_end, done_checks, strongest
+from ai_lessons.model.rule_checks import OF_COMMANDS, OF_WHAT_WAS_DONE, TELL, has_check, strongest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.session_acts import Acts
     from ai_lessons.app.workspace import Library
+    from ai_lessons.telling.breaches import Breach
     from ai_lessons.telling.pipeline import AgentEvent
 
 
@@ -57,38 +59,54 @@ NOTHING = Kept()
 
 
 def checks_here(opened: Library, cwd: Path) -> tuple[EntrySummary, ...]:
-    """The rules in force with a check that hold in a folder."""
-    repo = opened.reading
-    repo.current()
-    return tuple(app.rule_checks.checking(repo, cwd))
+    """The rules in force with a check that hold in a folder.
+
+    What is told at the same event is asked for next.
+    """
+    repo = opened.up_to_date(for_two_jobs=True)
+    if repo.catalog.with_checks():
+        return tuple(app.rule_checks.checking(repo, cwd))
+    return ()
 
 
 def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
-    """What checks say at an event of a session; what happened is remembered.
+    """What checks say at an event of a session.
+
+    What happened is remembered where there are rules with a check.
 
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be
     written.
     """
-    state = asking.options.state_dir
     if not asking.root.is_dir():
         return NOTHING
+    # most projects have no such rule, and what runs checks takes a tenth of a hook's time to load
+    watched = is_remembered(asking.options.state_dir, event.session, ACTS)
     match event.moment:
-        case Moment.BEGIN:
-            session_acts.clean_up(state)
         case Moment.PROMPT if event.text.strip():
-            with session_acts.opened(state, event.session) as acts:
-                acts.hear(event.text)
+            _hear(asking, event)
         case Moment.BEFORE_TOOL:
             if event.edits:
                 _before_an_edit(asking, event)
-            if event.command:
+            if event.command and (watched or event.edits or _is_new(asking, event)):
                 return _before_a_command(asking, event)
-            return NOTHING
-        case Moment.TOOL_DONE | Moment.TOOL_FAILED if event.command:
+        case Moment.TOOL_DONE | Moment.TOOL_FAILED if event.command and watched:
             return _after_a_command(asking, event)
-        case Moment.STOP if not event.unfinished:
+        case Moment.STOP if watched and not event.unfinished:
             return _at_the_end(asking, event)
     return NOTHING
+
+
+def _is_new(asking: DaemonClient, event: AgentEvent) -> bool:
+    """Whether a call of this line was not looked at in this session, which then had no rule with a check."""
+    marks = commands.marks(event.command, str(event.cwd))
+    shown = agent_sessions.read(asking.options.state_dir, event.session).ids(event.agent)
+    return not marks or not set(marks) <= set(shown)
+
+
+def _hear(asking: DaemonClient, event: AgentEvent) -> None:
+    if asking("checks_here", event.cwd):
+        with app.session_acts.opened(asking.options.state_dir, event.session) as acts:
+            acts.hear(event.text)
 
 
 def note_broken_by_edit(asking: DaemonClient, event: AgentEvent, breaks: Mapping[str, str]) -> None:
@@ -101,37 +119,45 @@ def note_broken_by_edit(asking: DaemonClient, event: AgentEvent, breaks: Mapping
 
 
 def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
+    rules = asking("checks_here", event.cwd)
+    if not rules:
+        return
     paths = list(
         dict.fromkeys(path for edit in event.edits for path in (edit.was, edit.path) if path)
     )
-    with session_acts.opened(asking.options.state_dir, event.session) as acts:
+    with app.session_acts.opened(asking.options.state_dir, event.session) as acts:
         for path in paths:
             acts.will_edit(Path(path))
     names = [name for path in paths for name in files.names_in_project(path, event.cwd)]
-    in_scope = list[str]()
-    for rule in asking("checks_here", event.cwd):
-        checks = text_checks(stored(rule.check))
-        if any(check.concerns(name) for check in checks for name in names):
-            in_scope.append(f"{IN_SCOPE} {rule.id}")
-    _note(asking, event, in_scope)
+    _note(
+        asking,
+        event,
+        [f"{IN_SCOPE} {rule.id}" for rule in rules if telling.breaches.concerns(rule, names)],
+    )
 
 
 def _before_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
     state = asking.options.state_dir
-    with session_acts.opened(state, event.session) as acts:
-        acts.will_run(event.command, event.cwd)
+    rules = asking("checks_here", event.cwd)
+    if not rules:
+        return NOTHING
+    with app.session_acts.opened(state, event.session) as acts:
+        if any(has_check(rule, OF_WHAT_WAS_DONE) for rule in rules):
+            acts.will_run(event.command, event.cwd)
         remarks = [*acts.said]
-    breaches, names = list[Breach](), list[str]()
-    for rule in asking("checks_here", event.cwd):
-        breach, seen = at_a_command(rule, event.command, remarks)
-        if breach:
-            breaches += [breach]
-        names += seen
+    breaches: list[Breach] = []
+    names: list[str] = []
+    for rule in rules:
+        if has_check(rule, OF_COMMANDS):
+            breach, seen = telling.breaches.at_a_command(rule, event.command, remarks)
+            if breach:
+                breaches += [breach]
+            names += seen
     _note(asking, event, names)
     decision = strongest(breach.enforce for breach in breaches)
     if event.only and decision not in event.only:
         # the host takes no text before a command: the agent reads it beside the result
-        with session_acts.opened(state, event.session) as acts:
+        with app.session_acts.opened(state, event.session) as acts:
             acts.waiting += [breach.sentence for breach in breaches]
         return NOTHING
     return Kept(tuple(breaches), decision)
@@ -139,7 +165,7 @@ def _before_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
 
 def _after_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
     state = asking.options.state_dir
-    with session_acts.opened(state, event.session) as acts:
+    with app.session_acts.opened(state, event.session) as acts:
         # an output that reads like a failure leaves open how each command of a line ended
         acts.has_run(
             event.command, worked=event.moment is Moment.TOOL_DONE, unsure=bool(event.text)
@@ -150,10 +176,10 @@ def _after_a_command(asking: DaemonClient, event: AgentEvent) -> Kept:
 
 def _at_the_end(asking: DaemonClient, event: AgentEvent) -> Kept:
     state = asking.options.state_dir
-    breaches, names = _seen_at_the_end(asking, event, session_acts.read(state, event.session))
+    breaches, names = _seen_at_the_end(asking, event, app.session_acts.read(state, event.session))
     if not names:
         return NOTHING
-    with session_acts.opened(state, event.session) as acts:
+    with app.session_acts.opened(state, event.session) as acts:
         holds = []
         for breach in breaches:
             if breach.enforce and breach.rule.id not in acts.held:
@@ -172,16 +198,17 @@ def _seen_at_the_end(
     asking: DaemonClient, event: AgentEvent, acts: Acts
 ) -> tuple[list[Breach], list[str]]:
     """How what a session did breaks rules, and what is to be noted of them."""
-    breaches, names = list[Breach](), list[str]()
+    breaches: list[Breach] = []
+    names: list[str] = []
     if not acts.files and not acts.spans:
         return breaches, names
-    rules = [rule for rule in asking("checks_here", event.cwd) if done_checks(rule)]
+    rules = [rule for rule in asking("checks_here", event.cwd) if has_check(rule, OF_WHAT_WAS_DONE)]
     if rules:
-        edits = session_acts.edits_of(acts, event.cwd)
+        edits = app.session_acts.edits_of(acts, event.cwd)
     else:
         edits = {}
     for rule in rules if edits else ():
-        breach, seen = at_the_end(rule, edits, acts.succeeded)
+        breach, seen = telling.breaches.at_the_end(rule, edits, acts.succeeded)
         if breach:
             breaches += [breach]
         names += seen
@@ -195,11 +222,11 @@ def explained(asking: DaemonClient, event: AgentEvent) -> list[str]:
     """
     if not asking.root.is_dir():
         return []
-    acts = session_acts.read(asking.options.state_dir, event.session)
+    acts = app.session_acts.read(asking.options.state_dir, event.session)
     rows = list[str]()
     if event.moment is Moment.BEFORE_TOOL and event.command:
         for rule in asking("checks_here", event.cwd):
-            breach, seen = at_a_command(rule, event.command, [*acts.said])
+            breach, seen = telling.breaches.at_a_command(rule, event.command, [*acts.said])
             if seen:
                 rows += [_explained_at_a_command(rule, breach, seen)]
     elif event.moment is Moment.STOP and not event.unfinished:
@@ -239,7 +266,7 @@ def _note(asking: DaemonClient, event: AgentEvent, names: Sequence[str]) -> None
     """
     if not names or event.trial is not None:
         return
-    with session_acts.opened(asking.options.state_dir, event.session) as acts:
+    with app.session_acts.opened(asking.options.state_dir, event.session) as acts:
         new = acts.fresh(*names)
     if new and asking.options.outcomes:
         words = [name.split(" ") for name in new]

@@ -30,6 +30,25 @@ SYMBOL = EXACT + 1
 _ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
 
 
+def project_of(repo: Reading, cwd: Path) -> str | None:
+    """The known project that the folder is.
+
+    As its remote, its package or itself is called, in this order.
+    """
+    projects = []
+    for tally in repo.catalog.projects():
+        projects.append(tally.name)
+    names = files.names_of(cwd)
+    for name in names:
+        if name in projects:
+            return name
+    for name in names:
+        for project in projects:
+            if files.same_name(project, name):
+                return project
+    return None
+
+
 def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
     """The rules and lessons about commands that hold everywhere or in one of the folders."""
     likely = repo.catalog.about_commands()
@@ -156,24 +175,6 @@ def naming(
         if near:
             named.append((summary, max(near)))
     return named
-
-
-def speaking_of(repo: Reading, paths: Sequence[str], here: Collection[str]) -> int:
-    """How many rules and lessons of these projects name one of these files or something in it."""
-    within = []
-    for path in paths:
-        for name in names_in_project(path, repo.options.cwd):
-            within.append(name)
-    number = 0
-    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        if summary.project in here:
-            places = []
-            for anchor in anchors_of(summary.about):
-                places.append(anchor.path)
-            number += any(place in within for place in places) or any_match(
-                globs(summary.applies_to), within
-            )
-    return number
 
 
 def names_code(

@@ -8,13 +8,11 @@ it counts as needed, which moves it up at the next start.
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app, extensions
 from ai_lessons.app.link_effects import usages_of
-from ai_lessons.git import files
 from ai_lessons.git.files import in_project
 from ai_lessons.learning.selection import FEW, NotShown, carried_out
 from ai_lessons.model import command_patterns as commands
@@ -22,8 +20,9 @@ from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, prompt_bar
-from ai_lessons.telling.breaches import looks_at_commands
+from ai_lessons.model.rule_checks import OF_COMMANDS, has_check
+from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, edit_bar, prompt_bar
+from ai_lessons.telling import feature
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
     SYMBOL,
@@ -35,22 +34,20 @@ from ai_lessons.telling.matching import (
     is_tried,
     learned_from_calls,
     naming,
-    speaking_of,
+    project_of,
 )
-from ai_lessons.telling.start import project_of
+from ai_lessons.telling.walls import walls_before
+from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ai_lessons.app.answers import Context
+    from ai_lessons.app.rule_checks import Broken
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import Tallies
     from ai_lessons.model.tool_calls import Edit
 
-PROMPT = "about the prompt"
-WORDS = "its words are in this"
-# What harvest knows to fail, and nobody got past: project, WHEN, sentence
-WALLS = Path("harvest/walls.json")
 _NAMES = {
     SYMBOL: "is about this code",
     EXACT: "names this file",
@@ -60,15 +57,9 @@ _NAMES = {
     ANYTHING: "about this edit",
 }
 _NAMES_COMMAND = "names this command"
-# bench.decisions: entries about one file from which on it says little which one an edit is about
-_FEW_OF_A_FILE = 3
+_BESIDE = "others name this place, too, and its words are not in this edit"
 # So much less has what was told at the start: what was not told at all comes first
 _TOLD_BEFORE = 1_000_000.0
-
-
-def feature(name: str) -> Any:
-    """A feature that offers something, by the name of its module: the core imports none of them."""
-    return import_module(f"ai_lessons.{name}")
 
 
 class Occasion(NamedTuple):
@@ -108,8 +99,7 @@ def at_a_prompt(
 
     `at_start` are those that the start told.
     """
-    repo = opened.reading
-    repo.current()
+    repo = opened.up_to_date()
     project = project_of(repo, repo.options.cwd)
     matching = by_words(repo, text, BAR, _here(project))
     _, entries = repo.catalog.postings(())
@@ -143,15 +133,15 @@ def before_a_tool(
     the text that is written, too. A rule with a check comes only where one of the `edits` (path,
     old text, new text) breaks it.
     """
-    repo = opened.reading
-    repo.current()
+    repo = opened.up_to_date()
     project = project_of(repo, repo.options.cwd)
     here = _here(project)
     offers: _Offers = {}
     unsure: dict[str, EntrySummary] = {}
     breaks: dict[str, str] = {}
+    beside: list[NotShown] = []
     if paths:
-        offers, breaks, unsure = _about_an_edit(repo, paths, edits, folders, here)
+        offers, breaks, unsure, beside = _about_an_edit(repo, paths, edits, folders, here)
     if command:
         fresh = offers.keys() - set(shown_before)
         about, words = _about_a_command(repo, command, folders, here, fresh)
@@ -170,14 +160,15 @@ def before_a_tool(
                 harmless[name] = text
         offered = offered._replace(texts=harmless)
         if not offered.entries:
-            walls = _walls(repo.options.state_dir, command, folders[0])
+            walls = walls_before(repo.options.state_dir, command, folders[0])
             if walls:
                 ran_next = walls[0][2]
             else:
                 ran_next = ""
             offered = offered._replace(ran_next=ran_next)
     offered = _with_unsure(offered, unsure, WORDS)
-    return offered._replace(breaks=breaks)
+    beside = [refused for refused in beside if refused.entry.id not in offers]
+    return offered._replace(breaks=breaks, left_out=(*offered.left_out, *beside))
 
 
 def at_a_failure(
@@ -196,8 +187,7 @@ def at_a_failure(
     `told_before_call`: what was told before a call, of which only that comes again which says
     something of a failure.
     """
-    repo = opened.reading
-    repo.current()
+    repo = opened.up_to_date()
     offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
     if folders:
@@ -273,11 +263,11 @@ def helping(
 def _of_features(repo: Reading, occasion: Occasion) -> _Offers:
     """What features offer at a moment: each gives the entries that are surely about it."""
     offers: _Offers = {}
-    for feature in extensions.rows():
-        place = feature.offers.get(occasion.moment)
+    for row in extensions.rows():
+        place = row.offers.get(occasion.moment)
         if place:
             offers_at: Callable[[Reading, Occasion], Iterable[Offer]] = extensions.load(
-                feature.place(place)
+                row.place(place)
             )
             offers |= {offer.summary.id: offer for offer in offers_at(repo, occasion)}
     return offers
@@ -327,71 +317,58 @@ def _with_unsure(offered: Context, matching: dict[str, EntrySummary], why: str) 
     return offered._replace(left_out=(*offered.left_out, *refused), why=reasons)
 
 
-def _walls(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
-    """What a command line runs into in the project of a folder."""
-    stored = files.read_json(state_dir / WALLS)
-    if isinstance(stored, list):
-        rows = [row for row in stored if isinstance(row, list) and len(row) == 3]
-    else:
-        rows = []
-    if not rows:
-        return []
-    names = [*files.names_of(Path(cwd)), Path(cwd).name]
-    calls = commands.runs(command, cwd)
-    walls = []
-    for row in rows:
-        near = any(files.same_name(row[0], name) for name in names)
-        if near and commands.fits(commands.named_forms(row[1]), calls):
-            walls.append(row)
-    return walls
-
-
-def lift_walls(state_dir: Path, command: str, cwd: str) -> None:
-    """A command worked: no wall is there any more."""
-    passed = _walls(state_dir, command, cwd)
-    if passed:
-        rows = files.read_json(state_dir / WALLS)
-        files.write_json(state_dir / WALLS, [row for row in rows if row not in passed])
-
-
 def _about_an_edit(
     repo: Reading,
     paths: Sequence[str],
     edits: Sequence[Edit],
     folders: Sequence[str],
     here: Collection[str],
-) -> tuple[_Offers, dict[str, str], dict[str, EntrySummary]]:
-    """What is about an edit, what the host shall do about the rules that it breaks, and what only shares words."""
+) -> tuple[_Offers, dict[str, str], dict[str, EntrySummary], list[NotShown]]:
+    """What is about an edit, what the host shall do about the rules that it breaks, what only shares words.
+
+    And what only names its place, beside others.
+    """
     named = naming(repo, paths, edits, here)
-    rules = [summary for summary, _ in named]
-    broken, looked = app.rule_checks.broken_by(repo, edits, Path(folders[0]), rules)
+    broken: list[Broken] = []
+    looked: set[str] = set()
+    if repo.catalog.with_checks():
+        rules = [summary for summary, _ in named]
+        broken, looked = app.rule_checks.broken_by(repo, edits, Path(folders[0]), rules)
     texts = []
     for edit in edits:
         texts.append(f"{in_project(edit.path, repo.options.cwd)}\n{edit.old}\n{edit.new}")
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
-    # Of many entries that speak of one file those are about this edit that name its code, or whose
-    # words are in it.
-    crowded = speaking_of(repo, paths, here) > _FEW_OF_A_FILE
+    scores = {name: summary.score or 0.0 for name, summary in likely.items()}
+    # The one entry that names a place most closely is about each edit of it, and so is what names
+    # the code. Of several, those are whose words are in the edit.
+    of_place = [(summary, near) for summary, near in named if near > BY_KIND]
+    closest = max((near for _, near in of_place if near < SYMBOL), default=SYMBOL)
+    alone = sum(near == closest for _, near in of_place) == 1
+    best = max((scores.get(summary.id, 0.0) for summary, _ in of_place), default=0.0)
+    _, entries = repo.catalog.postings(())
+    if len(of_place) > 1:
+        bar = edit_bar(entries)
+    else:
+        bar = BAR
+    beside = []
     for summary, near in named:
         if summary.id in looked:
             # its check saw nothing
             continue
-        by_its_words = likely.get(summary.id)
-        if by_its_words:
-            score = by_its_words.score or 0.0
-        else:
-            score = 0.0
-        sure = near == SYMBOL or (near > BY_KIND and not crowded)
-        if sure or score >= (EDIT_BAR if crowded else BAR):
+        score = scores.get(summary.id, 0.0)
+        sure = near == SYMBOL or (near == closest and alone)
+        if sure or score >= max(bar, NEARLY * best):
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
+        elif near > BY_KIND and score < EDIT_BAR:
+            beside.append(NotShown(summary, "beside", _BESIDE))
     for rule in broken:
         offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)
     unsure = {}
     for name, summary in likely.items():
         if (summary.score or 0.0) >= EDIT_BAR and name not in looked:
             unsure[name] = summary
-    return offers, {rule.summary.id: rule.enforce for rule in broken}, unsure
+    return offers, {rule.summary.id: rule.enforce for rule in broken}, unsure, beside
 
 
 def _about_a_command(
@@ -440,7 +417,7 @@ def _about_a_command(
     safe = {}
     for name, offer in offers.items():
         # a rule with a check of commands is told where that fires, and nowhere else
-        if not (_destroys(offer.summary) or looks_at_commands(offer.summary)):
+        if not (_destroys(offer.summary) or has_check(offer.summary, OF_COMMANDS)):
             safe[name] = offer
     words = " ".join(word for call, _ in calls for word in call)
     return safe, by_words(repo, words, BAR, here)

@@ -27,8 +27,9 @@ from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.telling import words
-from ai_lessons.telling.offers import PROMPT, WORDS, feature, lift_walls
+from ai_lessons.telling import feature, words
+from ai_lessons.telling.walls import lift_walls
+from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -256,15 +257,10 @@ def _before_tool(telling: _Telling) -> Told:
     event = telling.event
     if event.only and not event.edits:
         return NOTHING
-    calls = commands.runs(event.command, str(event.cwd))
-    names: list[str] = []
-    for call, folder in calls:
-        for form in (*commands.forms(call), commands.inside(call, folder)):
-            if form:
-                names.append(f"{folder} {form}")
+    names = commands.marks(event.command, str(event.cwd))
     with _memory(telling.state, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
-        new = session.fresh(event.agent, (f"call {name}" for name in names))
+        new = session.fresh(event.agent, names)
         shown = set(session.ids(event.agent))
         at_start = session.told_at(Moment.BEGIN) - shown
         folders = str(event.cwd), session.folder

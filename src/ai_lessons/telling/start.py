@@ -16,6 +16,7 @@ from ai_lessons.model import expression
 from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.statements import says
+from ai_lessons.telling.matching import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,8 +81,7 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
     sessions needed, and rules and firm lessons before others. What an instruction file that the host reads holds word
     by word is left out.
     """
-    repo = opened.reading
-    repo.current()
+    repo = opened.up_to_date()
     project = project_of(repo, cwd)
     summaries = holding(repo, project)
     texts = repo.catalog.openings([summary.id for summary in summaries])
@@ -129,25 +129,6 @@ def _why(needed: int) -> str:
     if not needed:
         return "holds here"
     return f"holds here, needed in {needed} session{'s' if needed > 1 else ''}"
-
-
-def project_of(repo: Reading, cwd: Path) -> str | None:
-    """The known project that the folder is.
-
-    As its remote, its package or itself is called, in this order.
-    """
-    projects = []
-    for tally in repo.catalog.projects():
-        projects.append(tally.name)
-    names = files.names_of(cwd)
-    for name in names:
-        if name in projects:
-            return name
-    for name in names:
-        for project in projects:
-            if files.same_name(project, name):
-                return project
-    return None
 
 
 def holding(repo: Reading, project: str | None) -> list[EntrySummary]:

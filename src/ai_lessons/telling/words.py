@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.telling.breaches import Breach
 
+# why an entry comes
+PROMPT, WORDS = "about the prompt", "its words are in this"
 KNOWN = (
     "ai-lessons is the knowledge base here. Before the first edit of a task and before you call it done, in one "
     "query: ai-lessons recall search WORDS (MCP: search); if it finds nothing, go on. "
