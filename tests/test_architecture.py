@@ -97,7 +97,7 @@ VAGUE = {
 VAGUE_MODULES = {"utils", "helpers", "common", "base", "models", "misc"}
 
 # what can be taken out is not counted
-MODULES, MODULE_LINES, FUNCTION_LINES = 160, 1300, 60
+MODULES, MODULE_LINES, FUNCTION_LINES = 200, 1300, 60
 
 STARTS = {
     *(

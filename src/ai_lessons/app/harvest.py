@@ -46,7 +46,7 @@ from ai_lessons.model.transcripts import READER, Transcript, base_name
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from ai_lessons.app.answers import Context, Pending
@@ -615,15 +615,8 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
     forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about)))
-    names = {moment.project for each in seen for moment in each.moments}
-    here = {
-        name
-        for name in names
-        if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name)
-    }
-    rows = sorted(
-        {x for each in seen for x in each.moments if x.project in here}, key=lambda x: x.at
-    )
+    here = _projects_like(project, seen)
+    rows = _moments_in(here, seen)
     again = [
         x
         for x in rows
@@ -658,6 +651,27 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
         len(apart),
     )
     return PastSessions(*figures, len(played.keys() - apart))
+
+
+def _projects_like(project: str, seen: Sequence[TranscriptContents]) -> set[str]:
+    """The names under which sessions know the project of an entry; all of them for a global one."""
+    like = set()
+    for transcript in seen:
+        for moment in transcript.moments:
+            name = moment.project
+            if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name):
+                like.add(name)
+    return like
+
+
+def _moments_in(projects: Collection[str], seen: Sequence[TranscriptContents]) -> list[Moment]:
+    """What happened in these projects, each moment once, the oldest first."""
+    moments = set()
+    for transcript in seen:
+        for moment in transcript.moments:
+            if moment.project in projects:
+                moments.add(moment)
+    return sorted(moments, key=lambda moment: moment.at)
 
 
 def _played(

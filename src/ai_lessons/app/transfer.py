@@ -351,18 +351,11 @@ def _chosen(
 ) -> tuple[list[ExportedEntry], list[tuple[str, str]]]:
     """Handles and entries to write, the global first and each project by its titles, and what has no room."""
     kinds = frozenset({Kind.RULE, Kind.LESSON})
-    summaries = [
-        summary
-        for summary in repo.current().select(Filter(kinds=kinds, status=None))
-        if (summary.kind is Kind.RULE or _is_for_all(summary))
-        and (project is None or summary.project in {project, GLOBAL_PROJECT})
-        and (
-            not globs
-            or any(
-                fnmatchcase(name, glob) for glob in globs for name in (summary.path, summary.title)
-            )
-        )
-    ]
+    summaries = []
+    for summary in repo.current().select(Filter(kinds=kinds, status=None)):
+        of_project = project is None or summary.project in {project, GLOBAL_PROJECT}
+        if of_project and _is_exported(summary, globs):
+            summaries.append(summary)
     usages = repo.usages.several([summary for summary in summaries if summary.kind is Kind.LESSON])
 
     def worth(summary: EntrySummary) -> tuple[bool, bool, bool, float, str]:
@@ -409,6 +402,21 @@ def _chosen(
         )
     )
     return chosen, left_out
+
+
+def _is_exported(summary: EntrySummary, globs: Sequence[str]) -> bool:
+    """Whether an entry goes to the agents of other tools.
+
+    Its path or title fits one of the globs, where there are any.
+    """
+    if summary.kind is not Kind.RULE and not _is_for_all(summary):
+        return False
+    if not globs:
+        return True
+    for glob in globs:
+        if fnmatchcase(summary.path, glob) or fnmatchcase(summary.title, glob):
+            return True
+    return False
 
 
 def skills(library: Library) -> dict[str, dict[str, bytes]]:

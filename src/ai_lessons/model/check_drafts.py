@@ -51,10 +51,10 @@ def _drafts(sentence: str, files: list[str]) -> Iterator[dict[str, Any]]:
     commands = [match for match in _CODE.finditer(sentence) if _is_command(match[1])]
     for match in commands:
         before = sentence[: match.start()]
-        others = [other[1] for other in commands if other[1] != match[1]]
-        if _INSTEAD.search(before) and others:
-            samples = {"bad": match[1], "good": others[0]}
-            yield {"command": match[1], "instead": others[0], **samples, "enforce": "deny"}
+        in_its_place = [other[1] for other in commands if other[1] != match[1]]
+        if _INSTEAD.search(before) and in_its_place:
+            samples = {"bad": match[1], "good": in_its_place[0]}
+            yield {"command": match[1], "instead": in_its_place[0], **samples, "enforce": "deny"}
         elif _FORBIDS.search(before):
             yield {"command": match[1], "bad": match[1], "good": "git status", "enforce": "ask"}
     changed = files or ["src/**"]
