@@ -18,6 +18,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from hashlib import sha256
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
@@ -31,7 +32,6 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind,
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.git.commits import ChangingCommit
@@ -1060,8 +1060,11 @@ def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
                 or not os.path.lexists(whole)
             ):
                 return anchor
-        if top and whole.startswith(f"{top}{os.sep}"):
-            text = os.path.relpath(whole, top) + "/" * path.endswith("/") + mark + tail
+        base = top
+        if os.path.isabs(os.path.expanduser(path)):
+            base = files.top_of(Path(whole).parent) or top or cwd
+        if base and whole.startswith(f"{base}{os.sep}"):
+            text = os.path.relpath(whole, base) + "/" * path.endswith("/") + mark + tail
         return anchors.parse(text)
     except ValueError as error:
         hint = "path, path::symbol, path::NAME=value or pypi/name<8.2"

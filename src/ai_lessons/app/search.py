@@ -234,7 +234,8 @@ def search(library: Library, query: Query) -> Answer:
         hit._replace(entry=summary._replace(score=min(summary.score or 0.0, 1.0)))
         for hit, summary in zip(answer.hits, summaries, strict=True)
     )
-    if answer.nothing and not query.typing and _first_time(library.primary.options):
+    by_agent = query.approvals or bool(library.primary.options.agent)
+    if answer.nothing and not query.typing and by_agent and _first_time(library.primary.options):
         prompt = PROMPT
     else:
         prompt = ""
@@ -251,12 +252,14 @@ def search(library: Library, query: Query) -> Answer:
 
 
 def _first_time(options: Options) -> bool:
-    """Whether an agent calls that was not asked for a contribution in this session yet."""
-    if not options.agent or not options.session:
-        return False
+    """Whether the agent that calls was not asked for a contribution in this session yet.
+
+    One whose host names no session is asked once a day in each folder.
+    """
+    name = options.session or f"{options.agent} {options.cwd} {options.now():%Y-%m-%d}"
     with (
         suppress(StorageFailed),
-        app.agent_sessions.opened(options.state_dir, options.session) as session,
+        app.agent_sessions.opened(options.state_dir, name) as session,
     ):
         return bool(session.fresh(_GAP, ["asked"]))
     return False

@@ -39,6 +39,11 @@ SHORT = {
     "sync": (f"{HERE}.admin:admin", "sync"),
     "review": (f"{HERE}.admin:admin", "review"),
     "status": (f"{HERE}.admin:admin", "status"),
+    "approve": (f"{HERE}.admin:admin", "approve-rule"),
+    "delete": (f"{HERE}.contribute:contribute", "delete"),
+    "conflicts": (f"{HERE}.admin:admin", "conflicts"),
+    "refresh": (f"{HERE}.contribute:contribute", "refresh"),
+    "propose": (f"{HERE}.contribute:contribute", "propose"),
 }
 
 EVERYDAY = (

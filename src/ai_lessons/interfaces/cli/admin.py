@@ -155,7 +155,10 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
 
 @part.command("undo", examples=["", "2"])
 @click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
-def undo(call: Call, count: int) -> None:
+@click.option(
+    "--yes", is_flag=True, hidden=True, help="It asks nothing, and git keeps what it takes back."
+)
+def undo(call: Call, count: int, yes: bool) -> None:  # noqa: ARG001  # a person's word, as at delete
     """Revert the last job of this program, or the last N, by a new commit.
 
     Decisions about rules stay.

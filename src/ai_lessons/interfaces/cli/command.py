@@ -760,6 +760,9 @@ class LazyGroup(Group):
         texts |= {row.words[0]: row.help for row, _ in extensions.commands() if row.help}
         with formatter.section("All commands"):
             formatter.write_dl([(f"{name} --help", text) for name, text in texts.items()])
+        everyday = {example.split(" ")[0] for example, _ in self.everyday}
+        with formatter.section("Short forms"):
+            formatter.write_text(", ".join(name for name in self.short if name not in everyday))
         HelpfulCommand.format_options(self, ctx, formatter)
 
 

@@ -58,6 +58,8 @@ function searchAsTyped(form) {
     asked.abort();
     asked = new AbortController();
     history.replaceState(null, "", address);
+    results.setAttribute("aria-busy", "true"); // what stands there is of the words before
+    const mine = asked;
     let html;
     try {
       const answer = await fetch(address, { headers: { "HX-Request": "true" }, signal: asked.signal });
@@ -66,12 +68,15 @@ function searchAsTyped(form) {
       if (error.name === "AbortError") return;
       results.textContent = "The program that serves this page has ended: start ai-lessons look again.";
       return;
+    } finally {
+      if (mine === asked) results.removeAttribute("aria-busy");
     }
     const place = listed().findIndex((hit) => hit.contains(document.activeElement));
     results.replaceChildren(...(html.querySelector("main") ?? html.body).childNodes);
     if (place >= 0) step(place + 1); // who walks through the list stays at the same place of the new one
   }
-  form.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(search, 40); });
+  // a person who types pauses about so long between words: each request costs a search
+  form.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(search, 250); });
 }
 
 // The texts are in `search.js`: a page that was opened as a file may read no other file.
