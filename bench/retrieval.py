@@ -1,10 +1,10 @@
 """How well the library finds: nDCG@10, recall@10 and MRR on judged sets, `python -m bench.retrieval --data FOLDER`.
 
 Every set is imported as docs into a repository of its own, indexed, and asked through `app.search.search`, as any
-interface does. *text* is the same library on a machine without a model, *fused* the normal answer. *vectors* cannot be
-asked for there: it is the vector half of the same candidates, ranked alone. File names are numbers, because in one
-set the names of the files are the queries. With `--work` repositories and vectors are kept, and the next run asks at
-once.
+interface does that is asked for all (`--all`): what is judged is the order. *text* is the same library on a machine
+without a model, *fused* the normal answer. *vectors* cannot be asked for there: it is the vector half of the same
+candidates, ranked alone. File names are numbers, because in one set the names of the files are the queries. With
+`--work` repositories and vectors are kept, and the next run asks at once.
 """
 
 from __future__ import annotations
@@ -198,7 +198,8 @@ def by_library(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
     def opened(repo: Path) -> Iterator[Ask]:
         with Library(repo, chosen) as library:
             yield lambda text: [
-                hit.entry.path for hit in search.search(library, Query(text, limit=DEPTH)).docs
+                hit.entry.path
+                for hit in search.search(library, Query(text, limit=DEPTH, every=True)).docs
             ]
 
     return opened

@@ -47,16 +47,14 @@ def test_meaning_is_found_and_an_edit_at_once(library: Library, tmp_path: Path) 
         library, Query("nobody can sign in any more because certificates expired")
     )
     assert answer.lessons[0].entry.id == made.id
-    assert all(
-        note.startswith(("see also", "nothing near; the nearest is L-")) for note in answer.notes
-    )
+    assert all(note.startswith(("see also", "unsure: ")) for note in answer.notes)
     text = entries.show(library, made.id).raw
     (tmp_path / "kb" / made.path).write_text(
         text.replace(
             "Otherwise the token service refuses every login.", "Bread needs three hours to rise."
         ).replace("Rotate the signing keys in spring", "Patience with the dough")
     )
-    answer = search.search(library, Query("yeast, flour and an oven"))
+    answer = search.search(library, Query("how long must the dough rise"))
     assert answer.lessons[0].entry.title == "Patience with the dough"
     assert health.stats(library).vectors == health.stats(library).passages
     assert all(check.state != "error" for check in health.doctor(library))

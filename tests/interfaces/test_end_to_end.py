@@ -297,6 +297,9 @@ def test_json_has_the_shapes_of_the_interface(run: Run, knowledge: Path) -> None
         "prompt",
         "notes",
         "coverage",
+    } | {
+        "bar",
+        "below",
     }
     assert set(search["lessons"][0]) == LIGHT | {
         "score",

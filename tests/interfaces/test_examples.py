@@ -129,6 +129,8 @@ def test_an_example_runs(
     if "hosts" in example:
         (hermetic / ".cursor").mkdir()
         example += " --yes" if "--" in example else ""  # which a person says on a terminal
+    if "docs/adr" in example:
+        put_file(desk / "docs/adr/0001-queue.md", "# 1. Queue\n\n## Status\n\nAccepted\n")
     if "--since origin/main" in example:
         put_file(desk / "src/shop.py", "total = 0\n")
         git(desk, "init", "-q")

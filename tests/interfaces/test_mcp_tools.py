@@ -226,8 +226,7 @@ def test_a_failure_that_nothing_helps_with_is_searched_for_by_its_line_that_tell
 ) -> None:
     noise = "".join(f"step {n} of many\n" for n in range(9))
     found = agent.call(
-        "search",
-        query=f"$ ./release\n{noise}workflow: error: 409, another transition of statuses\n",
+        "search", query=f"$ ./release\n{noise}workflow: error: 409, PUT replaces all\n"
     )
     assert found["lessons"][0]["id"] == LESSON
     assert sum(len(found[group]) for group in ("rules", "scripts", "lessons", "docs")) <= 3

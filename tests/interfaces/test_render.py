@@ -4,6 +4,8 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from ai_lessons.app.answers import (
     Answer,
     Hit,
@@ -65,7 +67,13 @@ FOUND = Answer("workflow", (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)))
 
 
 NOTHING = FOUND._replace(
-    hits=(Hit(LESSON),), weak=True, notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",)
+    hits=(),
+    weak=True,
+    nearest=LESSON.title,
+    notes=("nothing near; the nearest is L-L00001 (0.12 of 1)",),
+)
+UNSURE = FOUND._replace(
+    hits=(Hit(LESSON, weak=True),) * 3, weak=True, notes=("unsure: nothing here is an answer",)
 )
 
 
@@ -80,6 +88,19 @@ def test_where_nothing_is_near_a_search_is_one_line_and_an_agent_gets_no_title()
     assert interfaces_text.answer(
         Answer("w" * 900, notes=("nothing is stored here yet",)), VIEW
     ) == (f'Nothing found for "{"w" * 79}…": nothing is stored here yet')
+
+
+@pytest.mark.parametrize("view", [VIEW, BARE])
+def test_where_nothing_is_sure_a_search_is_one_line_with_three_titles_for_agents_too(
+    view: View,
+) -> None:
+    told = interfaces_text.answer(UNSURE, view)
+    assert told.startswith(
+        "Unsure, perhaps: [L-L00001] (0.88) PUT /workflows replaces entire reso…; [L-L00001]"
+    )
+    assert ("\n" in told, len(told) <= 200) == (False, True)
+    assert [hit["weak"] for hit in UNSURE.for_agents()["lessons"]] == [True] * 3
+    assert [hit["title"] for hit in UNSURE.for_agents()["lessons"]] == [LESSON.title] * 3
 
 
 def test_an_agent_reads_as_many_results_as_have_room_unless_it_asked_for_a_number() -> None:
@@ -114,7 +135,7 @@ def test_a_verbose_search_says_all_of_each_result() -> None:
         interfaces_text.answer(FOUND, VIEW._replace(verbose=True)).partition("\n\nDocs")[0]
         == """\
 Rules (follow these):
-  [R-R00001] Always GET before PUT on Jira workflows
+  [R-R00001] (0.95) Always GET before PUT on Jira workflows
     applies to: jira-api, workflows
     rationale: "PUT replaces entire resource..."
 
@@ -135,8 +156,8 @@ WIDE = summary(
 )  # fmt: skip
 AT_40 = """\
 Rules (follow these):
-  [R-R00001] Always GET before PUT on
-             Jira workflows
+  [R-R00001] (0.95) Always GET before
+             PUT on Jira workflows
     "PUT replaces entire resource..."
 
 Scripts (try these):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ai_lessons.app import (
         agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
         checked_files as checked_files, counted_elsewhere as counted_elsewhere,
-        daemon_client as daemon_client, edited_files as edited_files, edited_texts as edited_texts,
-        editing as editing, entries as entries,
+        daemon_client as daemon_client, decision_docs as decision_docs, edited_files as edited_files,
+        edited_texts as edited_texts, editing as editing, entries as entries,
         harvest as harvest, health as health, index_places as index_places, kept_files as kept_files,
         lessons as lessons, link_effects as link_effects, meaning as meaning, notes as notes,
         open_repository as open_repository,

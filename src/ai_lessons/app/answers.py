@@ -62,7 +62,7 @@ class Hit(NamedTuple):
     """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score.
 
     `also_in`: the other versions of the same page that were found, newest first. `section`: the number of the section
-    of a long text in which the best passage begins; 0 for none.
+    of a long text in which the best passage begins; 0 for none. `weak`: it may be an answer, and is not surely one.
     """
 
     entry: EntrySummary
@@ -70,10 +70,16 @@ class Hit(NamedTuple):
     factors: Mapping[str, float] = MappingProxyType({})
     also_in: tuple[str, ...] = ()
     section: int = 0
+    weak: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The entry with its score and heading, and what else there is."""
-        extra = {"factors": self.factors, "also_in": self.also_in, "section": self.section}
+        extra = {
+            "factors": self.factors,
+            "also_in": self.also_in,
+            "section": self.section,
+            "weak": self.weak,
+        }
         data = self.entry.as_json(scored=True) | {"heading": self.heading}
         return data | {key: value for key, value in extra.items() if value}
 
@@ -99,7 +105,7 @@ class Hit(NamedTuple):
         extra = {
             "tier": "" if entry.tier == "user" else entry.tier, "versions": entry.versions, "also_in": self.also_in,
             "section": self.section, "warning": entry.warning, "stated_by": entry.stated_by, "weakest": entry.weakest,
-            "factors": self.factors,
+            "factors": self.factors, "weak": self.weak, "status": entry.status if entry.kind is Kind.DOC else "",
         }  # fmt: skip
         return data | {key: value for key, value in extra.items() if value}
 
@@ -108,9 +114,10 @@ class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
     `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a
-    vector, below 1 as long as one is missing. `weak`: nothing stored comes near the question, and
-    these are only the nearest. `whole`: so many results were asked for, so that an agent gets them
-    all.
+    vector, below 1 as long as one is missing. `weak`: nothing is surely an answer, and these, if
+    any, are the best three that may be one. `whole`: so many results were asked for, so that an
+    agent gets them all. `bar`: the score that an answer needs here; `below`: how many results were
+    left out because they have less. `nearest`: the title of the nearest, where nothing is near.
     """
 
     query: str
@@ -121,11 +128,14 @@ class Answer(NamedTuple):
     coverage: float = 1.0
     weak: bool = False
     whole: bool = False
+    bar: float = 0.0
+    below: int = 0
+    nearest: str = ""
 
     @property
     def nothing(self) -> bool:
         """Whether nothing answers: then the first of the notes is the answer."""
-        return self.weak or not self.hits
+        return not self.hits
 
     @property
     def paid(self) -> tuple[Hit, ...]:
@@ -147,8 +157,6 @@ class Answer(NamedTuple):
             most = len(self.hits)
         else:
             most = max(1, sum(size <= 950 for size in sizes))
-        if self.nothing:
-            return ()
         return self.hits[:most]
 
     @property
@@ -172,6 +180,7 @@ class Answer(NamedTuple):
         }
         data |= {kind.folder: groups[kind] for kind in KINDS}
         data |= {"prompt": self.prompt, "notes": self.notes, "coverage": self.coverage}
+        data |= {"bar": self.bar, "below": self.below}
         if self.weak:
             return data | {"weak": True}
         return data
@@ -181,10 +190,7 @@ class Answer(NamedTuple):
 
         Of each result what it says and how to call it, of a rule its approval.
         """
-        if self.coverage == 1:
-            left_out = {"query", "coverage"}
-        else:
-            left_out = {"query"}
+        left_out = {"query", "bar", "below"} | ({"coverage"} if self.coverage == 1 else set())
         data = {}
         for key, value in self.as_json().items():
             if key not in left_out:

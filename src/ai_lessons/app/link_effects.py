@@ -272,6 +272,24 @@ def superseded(repo: Reading) -> frozenset[str]:
     return frozenset(results)
 
 
+def replaced(repo: Reading, summaries: Mapping[str, EntrySummary]) -> set[str]:
+    """The ids of those of these entries that something active takes the place of.
+
+    Never of rules.
+    """
+    old = {
+        edge.target for edge in repo.catalog.edges() if edge.relation == Relation.SUPERSEDES
+    } & summaries.keys()
+    kinds = {}
+    for entry_id in old:
+        kinds[entry_id] = summaries[entry_id].kind
+    results: set[str] = set()
+    for x in old:
+        if kinds[x] is not Kind.RULE and superseded_by(repo, x, summaries[x]):
+            results.add(x)
+    return results
+
+
 def _is_active(summary: EntrySummary) -> bool:
     return summary.status != Status.WRONG
 

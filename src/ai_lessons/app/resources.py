@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from ai_lessons import extensions
-from ai_lessons.app import meaning, secrets
+from ai_lessons.app import decision_docs, meaning, secrets
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.sources import allow_source, source_of
 from ai_lessons.app.trust import Trust, fingerprint, is_url, remember_sources
 from ai_lessons.app.write_checks import Planned, checked, new_files
+from ai_lessons.connectors import decision_records
 from ai_lessons.connectors.exporters import noting
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import (
@@ -409,6 +410,11 @@ def refreshed_text(
             "source_ref": incoming.source_ref or REMOVE,
         }
         changed |= {key: value or REMOVE for key, value in incoming.said.items()}
+        if decision_records.FORM in entry.tags:
+            # what a record says of itself may be what changed
+            changed["status"] = (
+                decision_records.status_in(incoming.file.name, incoming.data) or REMOVE
+            )
         new = markdown.edit(old, changed, body)
     elif extra:
         new = markdown.edit(old, dict(extra))
@@ -586,6 +592,13 @@ class Planner:
                 planned[result.entry.id] = result
         fresh = [result.entry for result in planned.values() if result.changes]
         done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
+        here = set()
+        for summary in self._known.values():
+            here.add(summary.id)
+        notes = decision_docs.repeated(
+            self._repo, [entry for entry in fresh if entry.id not in here]
+        )
+        done = done._replace(notes=(*done.notes, *notes))
         entries = (result.entry for result in planned.values())
         places = (
             (result.id, result.fields.get(key))

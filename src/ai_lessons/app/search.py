@@ -13,13 +13,29 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit, Query
 from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_here, what_there_is
-from ai_lessons.app.link_effects import SPARE, drop_superseded, judged, see_also, vouched, warnings
+from ai_lessons.app.link_effects import (
+    SPARE,
+    drop_superseded,
+    judged,
+    replaced,
+    see_also,
+    vouched,
+    warnings,
+)
 from ai_lessons.app.notes import notes_on
 from ai_lessons.errors import StorageFailed, UsageError
-from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind, Status
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    LESSONS,
+    NO_LONGER,
+    EntrySummary,
+    Filter,
+    Kind,
+    Status,
+)
 from ai_lessons.model.texts import stem
 from ai_lessons.model.versions import newest_first, released_first
-from ai_lessons.search import ranking
+from ai_lessons.search import ranking, relevance
 from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
 from ai_lessons.search.ranking import (
     BAR,
@@ -120,9 +136,10 @@ def rules_for(
 
     Answers, and what comes along.
 
-    An answer is what is about as likely one as the best there is. What is less likely one comes
-    along where it has a tag or project in common with what one is working on, and what a link joins
-    with a result of its project always.
+    An answer holds a rare word of the question, or all its words, or is about as likely one as the
+    best rule there is, where nothing else is one. What else is likely comes along where it has a
+    tag or project in common with what one is working on, and what a link joins with a result of its
+    project always.
     """
     joined = linked(repo.catalog, (summary.id for summary in results))
     summaries = repo.catalog.many(judged.rules.of.keys() | joined)
@@ -135,6 +152,7 @@ def rules_for(
     weights = ranking.context_weights(query.context_tags, aliases)
     least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
     filtered, surfacing = bool(query.filters.project or query.filters.tags), list[Ranked]()
+    beside = max(judged.near.of.values(), default=0.0)
     at_home = set()
     for project in {summaries[entry_id].project for entry_id in joined & rules.keys()} - projects:
         for entry_id in linked(
@@ -145,7 +163,10 @@ def rules_for(
     for rule in rules.values():
         chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
-        answers = chance >= least and (has_overlap or not filtered)
+        meant = rule.id in judged.rare or chance >= ranking.NAMED
+        # by its meaning alone a rule is an answer only where nothing else is about as likely one
+        meant = meant or (chance >= least and beside < NEAR_BEST * chance)
+        answers = enough and meant and (has_overlap or not filtered)
         along = rule.id in joined and (enough or rule.project in projects or rule.id in at_home)
         if answers or (enough and has_overlap) or along:
             match = judged.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
@@ -235,7 +256,8 @@ def search(library: Library, query: Query) -> Answer:
         for hit, summary in zip(answer.hits, summaries, strict=True)
     )
     by_agent = query.approvals or bool(library.primary.options.agent)
-    if answer.nothing and not query.typing and by_agent and _first_time(library.primary.options):
+    is_gap = answer.nothing or answer.weak
+    if is_gap and not query.typing and by_agent and _first_time(library.primary.options):
         prompt = PROMPT
     else:
         prompt = ""
@@ -279,6 +301,8 @@ def find(repo: Reading, query: Query) -> Answer:
         return _by_filters(repo, asked)
     gathered = gather(repo, asked)
     seen = judge(gathered)
+    if seen.weak or any(chance >= BAR for chance in seen.rules.of.values()):
+        seen = seen._replace(rare=rare_holders(repo, gathered))
     return tell(repo, gathered, seen, order(repo, gathered, seen))
 
 
@@ -379,9 +403,39 @@ def gather(repo: Reading, asked: Asking) -> Gathered:
         for hit in (*each.text, *each.vectors):
             hits.add(hit.entry_id)
     passages = sum(part.indexing.passages() for part in repo.every)
-    return Gathered(
-        asked, done, candidates, every, rules, repo.catalog.many(hits), passages, remark
+    summaries = repo.catalog.many(hits)
+    gone = frozenset[str]()
+    if not query.every:
+        gone = _no_longer(repo, summaries)
+    if gone:
+        # what does not hold answers nothing, and makes nothing else worse
+        alike = every is candidates
+        candidates = _without(candidates, gone)
+        if alike:
+            every = candidates
+        else:
+            every = _without(every, gone)
+    return Gathered(asked, done, candidates, every, rules, summaries, passages, remark)
+
+
+def _no_longer(repo: Reading, summaries: Mapping[str, EntrySummary]) -> frozenset[str]:
+    """The ids of entries that do not hold any more.
+
+    By their status, or because something takes their place.
+    """
+    by_status = set()
+    for entry_id, summary in summaries.items():
+        if summary.status in NO_LONGER:
+            by_status.add(entry_id)
+    return frozenset(by_status | replaced(repo, summaries))
+
+
+def _without(candidates: Candidates, gone: AbstractSet[str]) -> Candidates:
+    text, vectors = (
+        tuple(hit for hit in hits if hit.entry_id not in gone)
+        for hits in (candidates.text, candidates.vectors)
     )
+    return candidates._replace(text=text, vectors=vectors)
 
 
 # Entries found by words whose vectors are computed next
@@ -475,7 +529,8 @@ class Judged(NamedTuple):
     By what passes the filters (`near`), by anything but rules, and by rules.
 
     `lead` are the passages that hold what it is about, `headed` those below a title or heading with
-    words of it, `rule_matches` the best passage of each rule.
+    words of it, `rule_matches` the best passage of each rule. `weak`: nothing is surely an answer.
+    `rare`: the entries that hold rare words of the question, where that was looked at.
     """
 
     near: Chance
@@ -485,6 +540,12 @@ class Judged(NamedTuple):
     headed: Mapping[ranking.JudgedPassage, float]
     rule_matches: Mapping[str, Match]
     weak: bool
+    rare: Mapping[str, float] = {}
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something may be an answer, though nothing is surely one."""
+        return self.weak and (self.near.best >= relevance.DOUBT or bool(self.rare))
 
 
 def judge(gathered: Gathered) -> Judged:
@@ -535,8 +596,45 @@ def judge(gathered: Gathered) -> Judged:
     )
 
 
+def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
+    """The entries that hold a rare word of the question, and how much that says.
+
+    It is never nothing.
+    """
+    words = relevance.telling_words(gathered.asked.query.text)
+    hits = (*gathered.candidates.text[: 2 * ranking.MOST], *gathered.rules.text[: ranking.MOST])
+    summaries = gathered.summaries
+    titles = {}
+    for hit in hits:
+        if hit.entry_id in summaries:
+            titles[hit.entry_id] = summaries[hit.entry_id].title
+        else:
+            titles[hit.entry_id] = ""
+    standing = relevance.held(
+        words, (f"{titles[hit.entry_id]} {hit.heading} {hit.text}" for hit in hits)
+    )
+    entries = repo.catalog.count(Filter())
+    # enough to see that a word is in more entries
+    depth = 2 * ranking.MOST + 4 * (entries // relevance.RARE)
+    begun = [(telling, begin(repo, telling.word, Filter(), depth)) for telling in standing]
+    rare = list[tuple[relevance.Telling, set[str]]]()
+    for telling, finish in begun:
+        holding = {hit.entry_id for hit in finish().text}
+        if relevance.is_rare(len(holding), entries):
+            rare.append((telling, holding))
+    passing = {hit.entry_id for hit in (*gathered.candidates.text, *gathered.rules.text)}
+    holders = {}
+    for entry, weight in relevance.holders(rare).items():
+        if entry in passing:
+            holders[entry] = weight
+    return holders
+
+
 def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
-    """The results in their order, rules first; nothing but the nearest where nothing is near."""
+    """The results in their order, rules first.
+
+    Where nothing is surely an answer, those of them that may be one.
+    """
     asked, candidates = gathered.asked, gathered.candidates
     # the best of a few vectors must not outrank the best of all texts
     has_both = bool(candidates.text and candidates.vectors)
@@ -567,6 +665,42 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     return rules + hits
 
 
+def answering(
+    repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit], *, weak: bool
+) -> tuple[list[Hit], float]:
+    """Those of the results that are answers, or may be one, and the score that an answer needs.
+
+    All who asks for all.
+
+    Rules are judged where they are chosen, unless they are all that is asked for. What a context
+    adds to a score makes no other entry worse.
+    """
+    query, aliases = gathered.asked.query, repo.reading_config.tag_aliases
+    ranked = [hit for hit in hits if query.filters.kinds or hit.entry.kind is not Kind.RULE]
+    weights = ranking.context_weights(query.context_tags, aliases)
+    boosts = [ranking.context_boost(weights, frozenset(hit.entry.tags), aliases) for hit in ranked]
+    scores = [
+        (hit.entry.score or 0.0) / (boost or 1.0) for hit, boost in zip(ranked, boosts, strict=True)
+    ]
+    if query.filters.kinds:
+        rules = []
+    else:
+        rules = [hit.entry.id for hit in hits if hit.entry.kind is Kind.RULE]
+    beside = max((seen.rules.of.get(rule, 0.0) for rule in rules), default=0.0)
+    listed, bar = relevance.answers(
+        scores, [seen.near.of.get(hit.entry.id) for hit in ranked], beside
+    )
+    candidates = gathered.candidates
+    unmeasured = bool(candidates.vectors) and candidates.model not in ranking.MEASURED
+    if query.every or query.filters.phrases or unmeasured:
+        return list(hits), 0.0
+    if weak:
+        nearest = sorted(ranked, key=lambda hit: -seen.rare.get(hit.entry.id, 0.0))
+        return nearest[: relevance.MAYBE] if seen.unsure else [], BAR
+    below = {hit.entry.id for hit, is_listed in zip(ranked, listed, strict=True) if not is_listed}
+    return [hit for hit in hits if hit.entry.id not in below], bar
+
+
 def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -> Answer:
     """The answer with the sentences that answer, and what the reader should know.
 
@@ -577,22 +711,22 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
         hit.entry.kind is Kind.RULE for hit in hits
     )
     weak = bool(hits) and seen.weak and not rule_answers
+    listed, bar = answering(repo, gathered, seen, hits, weak=weak)
     shown = (*asked.query.filters.phrases, *ranking.names(asked.query.text))
-    # where none comes near the question, data names three, unless a limit was stated; words alone
-    # tell less: all
-    if weak and asked.few and gathered.candidates.vectors:
-        named = hits[:3]
+    results = tuple(_answering(hit, asked.query, shown)._replace(weak=weak) for hit in listed)
+    if weak and not listed:
+        nearest = hits[0].entry.title
     else:
-        named = hits
-    hits = []
-    for hit in named:
-        hits.append(_answering(hit, asked.query, shown))
+        nearest = ""
     return Answer(
         asked.typed,
-        tuple(hits),
-        notes=_notes(repo, asked, hits, gathered, weak=weak),
+        results,
+        notes=_notes(repo, asked, listed, gathered, nearest=hits[0].entry if weak else None),
         coverage=coverage,
         weak=weak,
+        bar=round(bar, 4),
+        below=len(hits) - len(listed),
+        nearest=nearest,
     )
 
 
@@ -630,10 +764,11 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     return Answer(asked.typed, tuple(hits), notes=_notes(repo, asked, hits))
 
 
-def nothing_near(repo: Reading, hits: Sequence[Hit]) -> str:
-    """One line where there is nothing to show, or only what is far from the question."""
+def nothing_near(repo: Reading, hits: Sequence[Hit], nearest: EntrySummary | None) -> str:
+    """One line where there is nothing to show, or nothing that is surely an answer."""
     if hits:
-        nearest = hits[0].entry
+        return "unsure: nothing here is surely an answer"
+    if nearest:
         return f"nothing near; the nearest is {nearest.handle} ({nearest.score or 0:.2f} of 1)"
     stored = repo.catalog.count(Filter(status=None))
     if stored == 1:
@@ -732,20 +867,29 @@ def _notes(
     hits: Sequence[Hit],
     gathered: Gathered | None = None,
     *,
-    weak: bool = False,
+    nearest: EntrySummary | None = None,
 ) -> tuple[str, ...]:
-    """What the reader should know, each once; of the index little where nothing is near."""
+    """What the reader should know, each once.
+
+    Of the index little where nothing is near (`nearest`: what is then).
+    """
     notes, summaries = [*repo.notes(), *asked.versions.notes], [hit.entry for hit in hits]
+    weak = nearest is not None
     if gathered:
         done, quiet = gathered.done, weak or not hits
-        notes = [nothing_near(repo, hits) if quiet else "", *notes, *done.notes, gathered.remark]
+        notes = [
+            nothing_near(repo, hits, nearest) if quiet else "",
+            *notes,
+            *done.notes,
+            gathered.remark,
+        ]
         if not quiet:
             background = repo.options.warm is not None
             notes += [
                 done.rebuilt,
                 gathered.candidates.note or _missing(gathered, background=background),
             ]
-    if not hits:
+    if not (hits or weak):
         notes.append(_what_there_is(repo, asked.query))
     elif not weak:
         if gathered:

@@ -12,14 +12,14 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import checked_files, counted_elsewhere, meaning, secrets
+from ai_lessons.app import checked_files, counted_elsewhere, decision_docs, meaning, secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
 from ai_lessons.app.link_effects import superseded, weakest_origin
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.app.write_checks import Planned, checked, new_files
-from ai_lessons.connectors import exporters, instruction_files
+from ai_lessons.connectors import decision_records, exporters, instruction_files
 from ai_lessons.connectors.exporters import (
     ADDED,
     KNOWN,
@@ -700,22 +700,21 @@ def import_files(
     *,
     project: str | None = None,
     split_up: bool = False,
+    rules: bool = False,
     dry_run: bool = False,
 ) -> Ported:
     """Take over what files or folders of another tool hold.
 
     Entries in one commit, rules as proposals.
 
-    `form` is one that `importers` reads; `split_up` makes a rule of each statement. What is here
-    already stays as it is; damaged parts are left out and named. Raises as `importers.read_source`;
+    `form` is one that `importers` reads, or `adr`; `split_up` makes a rule of each statement,
+    `rules` one of each accepted decision. What is here already stays as it is, but for the state of
+    a decision; damaged parts are left out and named. Raises as `importers.read_source`;
     InvalidEntry also if all is damaged.
     """
     repo = library.primary
     repo.refuse_other_formats()
-    reading = partial(repo.options.each, "reading")
-    bundle = read_source(
-        files, form, project, repo.options.now(), reading, split_up=split_up, here=_here(repo)
-    )
+    bundle = _bundle(repo, files, form, project, split_up=split_up, rules=rules)
     name = first_of([file.name for file in files], 1)
     sorting = _sorted(repo, bundle, name)
     arrived = set()
@@ -726,7 +725,15 @@ def import_files(
     counted = counted_elsewhere.take(
         repo, repo.usages, bundle.counted, bundle.params, here, dry_run=dry_run
     )
-    done = _write(repo, sorting.fresh, name, dry_run=dry_run)
+    fresh = [entry for _, entry in sorting.fresh]
+    if form == decision_records.FORM:
+        updated = decision_docs.updates(repo, sorting.known)
+    else:
+        updated = []
+    notes = (*notes, *decision_docs.repeated(repo, fresh))
+    done = _write(repo, sorting.fresh, name, updated, dry_run=dry_run)
+    if form == decision_records.FORM:
+        notes = (*notes, *decision_docs.settle(repo, fresh, updated, dry_run=dry_run))
     batch = frontmatter.new_id(repo.options.now())[-HANDLE_LENGTH:]
     queued = _propose_rules(
         repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run
@@ -751,6 +758,23 @@ def import_files(
         dry_run=dry_run,
         notes=(*bundle.notes, *counted, *notes, *done.notes),
     )
+
+
+def _bundle(
+    repo: RepositorySession,
+    files: Sequence[Path],
+    form: str,
+    project: str | None,
+    *,
+    split_up: bool,
+    rules: bool,
+) -> Bundle:
+    """What the files hold. Raises as `import_files`."""
+    if form == decision_records.FORM:
+        return decision_docs.read(repo, files, project, rules=rules)
+    reading = partial(repo.options.each, "reading")
+    now = repo.options.now()
+    return read_source(files, form, project, now, reading, split_up=split_up, here=_here(repo))
 
 
 def _old_files(stating: Iterable[Path], project: str | None, cwd: Path) -> Iterable[OldFile]:
@@ -919,8 +943,14 @@ def _with_id(item: Item, entry: Entry) -> Arrival:
 
 
 def _write(
-    repo: RepositorySession, fresh: Sequence[Arrival], name: str, *, dry_run: bool
+    repo: RepositorySession,
+    fresh: Sequence[Arrival],
+    name: str,
+    updated: Sequence[Planned],
+    *,
+    dry_run: bool,
 ) -> Imported:
+    """Write what is new, and what changed of what is here, which is not reported as new."""
     if dry_run:
         would_be = (
             Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None)
@@ -932,9 +962,10 @@ def _write(
         planned.append(
             Planned(entry, new_files(item.path, item.data, item.side, runs=item.executable or None))
         )
-    return meaning.after_import(
-        repo, repo.bring(planned, f"Import {len(fresh)} entries from {name}")
-    )
+    done = repo.bring([*planned, *updated], f"Import {len(fresh)} entries from {name}")
+    old = {plan.entry.id for plan in updated}
+    new = tuple(written for written in done.written if written.id not in old)
+    return meaning.after_import(repo, done._replace(written=new))
 
 
 # --- rules ---

@@ -59,12 +59,12 @@ SECTION_CALL = "ai-lessons recall show {} --section "
 
 def answer(result: Answer, view: View) -> str:
     """A search in groups by kind; one line where nothing is near."""
-    if result.nothing:
+    if result.nothing or result.weak:
         if result.prompt:
             prompt = f"\n{PROMPT_MARK} {clean(result.prompt)}"
         else:
             prompt = ""
-        return _nothing(result, view) + prompt
+        return (_nothing(result, view) if result.nothing else _unsure(result, view)) + prompt
     if view.framed:
         shown = result.paid
     else:
@@ -90,13 +90,22 @@ def _nothing(result: Answer, view: View) -> str:
         why = line(result.notes[0])
     else:
         why = ""
-    # beside it stands the reason
-    named = line(clip(result.hits[0].entry.title if result.hits else result.query, 80))
-    if not result.hits:
+    if not result.weak:
+        # beside it stands the reason
+        named = line(clip(result.query, 80))
         return f'Nothing found for "{named}"' + (f": {why}" if why else ".")
     if view.framed:
         return why
-    return f"{why}: {named}"
+    return f"{why}: {line(clip(result.nearest, 80))}"
+
+
+def _unsure(result: Answer, view: View) -> str:
+    """One line with what may be an answer: whoever reads on pays for no more than titles."""
+    titles = (
+        f"{_label(hit.entry, view, hit.entry.score)} {line(clip(hit.entry.title, 36))}"
+        for hit in result.hits
+    )
+    return f"Unsure, perhaps: {'; '.join(titles)}"
 
 
 def _hit(hit: Hit, result: Answer, view: View) -> str:
@@ -106,8 +115,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     """
     entry = hit.entry
     lesson, rule = entry.kind is Kind.LESSON, entry.kind is Kind.RULE
-    score = None if rule else entry.score
-    title = f"{_label(entry, view, score)} {view.mark(line(entry.title), result.query)}"
+    title = f"{_label(entry, view, entry.score)} {view.mark(line(entry.title), result.query)}"
     factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())
     extra = origin(entry, result.approvals) if view.framed else []
     extra += [f"score: {factors}"] if factors else []
@@ -116,6 +124,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     if view.framed or not view.verbose:
         facts = list(sureness(entry)) if lesson else []
         facts += [vouching(entry.weakest)] if lesson and entry.weakest else []
+        facts += [entry.status] if entry.kind is Kind.DOC and entry.status else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         # the number of its section: a path of headings would take the place of the sentence
         section = (("section", str(hit.section)),) if hit.section and entry.kind is Kind.DOC else ()

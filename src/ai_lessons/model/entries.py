@@ -131,11 +131,23 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """State of a lesson; only `active` ones are in results."""
+    """State of a lesson, or of a doc that records a decision.
+
+    Only `active` and `proposed` ones are in results.
+    """
 
     ACTIVE = "active"
     WRONG = "wrong"
     PROMOTED = "promoted"
+    PROPOSED = "proposed"
+    SUPERSEDED = "superseded"
+    DEPRECATED = "deprecated"
+    REJECTED = "rejected"
+
+
+OF_LESSONS = (Status.ACTIVE, Status.WRONG, Status.PROMOTED)
+NO_LONGER = frozenset({Status.SUPERSEDED, Status.DEPRECATED, Status.REJECTED})
+"""What a doc is that does not hold: it is found only by who asks for all."""
 
 
 class Category(StrEnum):
@@ -219,9 +231,9 @@ KINDS: Mapping[Kind, KindFacts] = {
         "L", "lessons", "Lessons (context):",
         {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
         | dict.fromkeys(("category", "scope", "contexts", "applies_to", "pattern", "seen")),
-        statuses=frozenset(Status),
+        statuses=frozenset(OF_LESSONS),
         choices={
-            "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
+            "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": OF_LESSONS,
             "category": tuple(Category),
         },
         summarised=("confidence", "from", "category", "scope", "applies_to", *REVIEW_KEYS),
@@ -229,7 +241,8 @@ KINDS: Mapping[Kind, KindFacts] = {
     ),
     Kind.DOC: KindFacts(
         "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")),
-        versioned=True, summarised=(*_COPIED, "source_url", *REVIEW_KEYS),
+        versioned=True, statuses=NO_LONGER | {Status.ACTIVE, Status.PROPOSED},
+        summarised=(*_COPIED, "source_url", *REVIEW_KEYS),
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer.
@@ -484,6 +497,8 @@ class EntrySummary(NamedTuple):
         if scored:
             data["score"] = self.score
         data |= {key: getattr(self, key) for key in KINDS[self.kind].in_results}
+        if self.kind is Kind.DOC and self.status:
+            data["status"] = self.status
         judged = {"verdict": self.verdict, "warning": self.warning, "weakest": self.weakest}
         return data | {key: value for key, value in judged.items() if value}
 

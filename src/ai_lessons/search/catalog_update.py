@@ -16,6 +16,7 @@ from ai_lessons.model.entries import (
     Entry,
     Kind,
     Link,
+    Status,
     handle,
     handle_lengths,
 )
@@ -514,7 +515,8 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "project": entry.project,
         "path": entry.path,
         "side_path": entry.side_path,
-        "status": entry.status.value,
+        # what is only proposed is listed beside what holds, and says so
+        "status": (Status.ACTIVE if entry.status is Status.PROPOSED else entry.status).value,
         "created": str(entry.fields.get("created") or ""),
         "title": entry.title,
         "tags": SEPARATOR.join(tags),
@@ -594,6 +596,8 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields |= {"source": entry.source, "status": entry.status.value, "seen": seen_of(stated)}
         fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}
         fields["claimed"] = claimed_of(stated)
+    elif entry.kind is Kind.DOC and entry.status is not Status.ACTIVE:
+        fields["status"] = entry.status.value
     if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
         fields[ABOUT] = about
     if entry.hidden:

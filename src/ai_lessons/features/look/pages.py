@@ -472,7 +472,7 @@ def search(opened: Library, asked: Asked) -> Page:
     versions, tags = ((chosen[key],) if chosen[key] else () for key in ("version", "tag"))
     query = Query(
         chosen["q"], Filter(kinds, chosen["project"] or None, tags, versions), limit=ROWS_SHOWN,
-        explain=True, approvals=True, every=bool(chosen["every"]), typing=bool(asked.get("part")),
+        explain=True, approvals=True, every=bool(chosen["every"] or asked.get("far")), typing=bool(asked.get("part")),
     )  # fmt: skip
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
     if query.text:
@@ -480,11 +480,13 @@ def search(opened: Library, asked: Asked) -> Page:
             opened.primary.store.root, opened.options, lambda: opened
         )
         answer = ask("search", query)
-        best = max((hit.entry.score or 0 for hit in answer.hits), default=0)
-        # what scores less than half of the best is seldom what was meant: it is shown after a click
-        least = 0 if asked.get("far") else 1 if answer.nothing else 0.5 * best
-        near = tuple(hit for hit in answer.hits if (hit.entry.score or 0) >= least)
-        values |= {"answer": answer._replace(hits=near), "far": len(answer.hits) - len(near)}
+        # what is no answer is shown after a click, and so is what only may be one
+        unsure = answer.weak and not query.every
+        hits = () if unsure else answer.hits
+        values |= {
+            "answer": answer._replace(hits=hits),
+            "far": answer.below + len(answer.hits) - len(hits),
+        }
     else:
         values["listing"] = app.entries.list_entries(
             opened, kinds=kinds, project=chosen["project"] or None, tag=chosen["tag"] or None, versions=versions,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.command import Call
     from ai_lessons.model.entries import Kind
 
-OKF = "okf"
+OKF, ADR = "okf", "adr"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
     "lessons-jsonl",
     "groove",
@@ -33,7 +33,19 @@ LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
     "agents-md",
 )
 HOSTS = (AGENTS, "copilot", "cursor", "claude", "windsurf", "gemini", "qwen")
-FORMATS = (GROOVE, LOG, SQLITE, *HOSTS, "skills", MARKDOWN, "basic-memory", "mem0", "compound", OKF)
+FORMATS = (
+    GROOVE,
+    LOG,
+    SQLITE,
+    *HOSTS,
+    "skills",
+    MARKDOWN,
+    "basic-memory",
+    "mem0",
+    "compound",
+    OKF,
+    ADR,
+)
 # Forms that features draw, by name: the files of a site from its entries
 DRAWN = extensions.named("exports")
 TARGETS = (
@@ -54,6 +66,7 @@ _NAMES = {
     r"(agents|claude|claude\.local|gemini|qwen|.*copilot-instructions|.*\.instructions)\.md|.*\.mdc"
     r"|\.(cursor|windsurf)rules|rules": AGENTS,
     r"skill\.md|skills": "skills", r"solutions": "compound", r"okf": OKF, r"team-memory": "qwen",
+    r"adrs?|decisions|decision[-_]records?|architecture[-_]decisions?|architecture[-_]decision[-_]records?": ADR,
     r".*\.json": GROOVE, r".*\.jsonl": LOG, r".*\.(db|sqlite3?)": SQLITE,
     r".*\.(md|markdown)": MARKDOWN,
 }  # fmt: skip
@@ -250,6 +263,7 @@ def target_of(place: Path) -> str:
         "lessons.jsonl --from lessons-jsonl",
         "notes --from markdown --project jira-api",
         "AGENTS.md --split",
+        "docs/adr --from adr --rules",
     ],
 )
 @click.argument("files", metavar="PATH...", nargs=-1, required=True)
@@ -267,27 +281,29 @@ def target_of(place: Path) -> str:
     is_flag=True,
     help="Make a rule of each statement of a file of instructions, and one of what is left.",
 )
+@click.option("--rules", is_flag=True, help="Also propose each accepted decision record as a rule.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 def import_files(
-    call: Call,
-    files: tuple[str, ...],
-    form: str | None,
-    project: str | None,
-    split_up: bool,
+    call: Call, files: tuple[str, ...], form: str | None, project: str | None, split_up: bool, rules: bool,
     dry_run: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Import what another tool or repository stored.
 
     A second run adds nothing; rules become proposals.
 
-    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, or memories
-    or instructions of an agent: a file, a folder with such files, or a quoted glob.
+    PATH is an export, a log of lessons, a database of the predecessor, notes, skills, decision
+    records, or memories or instructions of an agent: a file, a folder with such files, or a quoted
+    glob.
     """
     places = app.transfer.source_files(files, call.settings.cwd)
     form = form or guess(places[0])
-    done = app.transfer.import_files(
-        call.library, places, form, project=project, split_up=split_up, dry_run=dry_run
-    )
+    if rules and form != ADR:
+        raise UsageError(
+            "--rules is for decision records",
+            hint=f"--from {ADR}, or --split for a file of instructions",
+        )
+    how = {"split_up": split_up, "rules": rules, "dry_run": dry_run}
+    done = app.transfer.import_files(call.library, places, form, project=project, **how)
     call.answer(done, text_jobs.ported)
 
 

@@ -20,11 +20,19 @@ from ai_lessons.interfaces import library_options
 from ai_lessons.interfaces.cli.command import Call
 from ai_lessons.interfaces.output import line
 from ai_lessons.model import expression, lessons
-from ai_lessons.model.entries import Category, Confidence, Kind, Relation, Source, Status
+from ai_lessons.model.entries import (
+    OF_LESSONS,
+    Category,
+    Confidence,
+    Kind,
+    Relation,
+    Source,
+    Status,
+)
 from ai_lessons.model.versions import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from enum import StrEnum
 
     from click.shell_completion import CompletionItem
@@ -90,7 +98,7 @@ def context_tags(text: str) -> dict[str, float | None]:
 class OneOf(click.Choice[str]):
     """One value of an enumeration, in any case and with `-` or `_`, as it is written in files."""
 
-    def __init__(self, values: type[StrEnum], name: str) -> None:
+    def __init__(self, values: Iterable[StrEnum], name: str) -> None:
         super().__init__([value.value for value in values])
         self.metavar, self.listed = name.upper(), ", ".join(self.choices)
 
@@ -360,4 +368,4 @@ RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")
 CATEGORY = OneOf(Category, "category")
-STATUS = OneOf(Status, "status")
+STATUS, ANY_STATUS = OneOf(OF_LESSONS, "status"), OneOf(Status, "status")

@@ -80,7 +80,9 @@ def recall() -> None:
     help="Only what was added from this day on.",
 )
 @options.explain_option
-@click.option("--all", "every", is_flag=True, help="Also superseded entries, with a lower score.")
+@click.option(
+    "--all", "every", is_flag=True, help="Also what is superseded, and what is below the bar."
+)
 def search(
     call: Call,
     /,
@@ -194,10 +196,10 @@ def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tupl
 @click.option("--category", type=options.CATEGORY, help="Only lessons of this category.")
 @click.option(
     "--status",
-    type=options.STATUS,
+    type=options.ANY_STATUS,
     default="active",
     show_default=True,
-    help="Only lessons with this status.",
+    help="Only entries with this status.",
 )
 @click.option("--all", "every", is_flag=True, help="Entries of any status, and superseded ones.")
 @click.option(

@@ -1,0 +1,237 @@
+"""Decision records into docs.
+
+Which of them are here already, what of those changed, and what comes twice.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.app.trust import remember_sources
+from ai_lessons.app.write_checks import Planned, checked
+from ai_lessons.connectors import decision_records, found_files
+from ai_lessons.connectors.decision_records import Record, SourceFile
+from ai_lessons.connectors.exporters import OTHER, Bundle, Item, noting
+from ai_lessons.connectors.manifests import Sources
+from ai_lessons.errors import InvalidEntry, NotFound, Problem
+from ai_lessons.git import files as git_files
+from ai_lessons.git.store import Change
+from ai_lessons.model import layout, markdown
+from ai_lessons.model.entries import NO_LONGER, Filter, Kind, handle
+from ai_lessons.model.layout import blob_id, project_name
+from ai_lessons.model.markdown import REMOVE
+from ai_lessons.search.terms import letters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ai_lessons.app.workspace import RepositorySession
+    from ai_lessons.connectors.found_files import FoundFile
+    from ai_lessons.model.entries import Entry
+
+# So many docs that were here are named in a note
+NAMED = 3
+
+
+def read(
+    repo: RepositorySession, places: Sequence[Path], project: str | None, *, rules: bool
+) -> Bundle:
+    """The records in files and folders as docs; with `rules` also the accepted ones as rules.
+
+    Raises NotFound: nothing is there. InvalidEntry: there is no record in it. UsageError: no name
+    of a project.
+    """
+    if project:
+        project_name(project)
+    for place in places:
+        if not place.exists():
+            raise NotFound("file", str(place), hint="name the file or folder to import")
+    records = list[Record]()
+    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    sources = Sources()
+    files = [(place.name, place, True) for place in places if not place.is_dir()]
+    for place in places:
+        if place.is_dir():
+            files += [(name, path, False) for name, path in found_files.below(place, left)]
+    files = found_files.each_once(files, _is_read, left)
+    for file in repo.options.each("reading", files):
+        with noting(file[0], damaged):
+            record = _record(file, sources)
+            if isinstance(record, Record):
+                records.append(record)
+            else:
+                left.append((file[0], OTHER, record))
+    if not (records or damaged):
+        fault = Problem(", ".join(map(str, places)), "no decision record in it")
+        hint = f"looked at {len(files):,} files; a record states its status, or has a section on the decision"
+        raise InvalidEntry([fault], hint=hint)
+    ids, now = _ids(repo, records, project), repo.options.now()
+    items = decision_records.docs(records, ids, project, now)
+    if rules:
+        replaced = frozenset(older.file.name for _, older in decision_records.superseding(records))
+        items += decision_records.rules(records, replaced, ids, project, now)
+    return Bundle(items, damaged, left=left)
+
+
+def _is_read(path: Path) -> bool:
+    """Whether a file is taken by its own name, so that a link to it brings nothing."""
+    return layout.is_markdown(path.name)
+
+
+def _record(file: FoundFile, sources: Sources) -> Record | str:
+    """The record in a file, or why there is none."""
+    name, path, named = file
+    if not named and any(part.startswith(".") for part in name.split("/")):
+        return "hidden"
+    if not named and not layout.is_markdown(name):
+        return "not Markdown"
+    data, _ = git_files.read(path)
+    source = SourceFile(name, data, _portable(path), sources.ref(path, data))
+    return decision_records.read(source, named=named) or "no decision record"
+
+
+def _portable(path: Path) -> str:
+    home, whole = Path.home(), path.absolute()
+    if whole.is_relative_to(home):
+        return f"~/{whole.relative_to(home).as_posix()}"
+    return str(whole)
+
+
+def _ids(repo: RepositorySession, records: Sequence[Record], project: str | None) -> dict[str, str]:
+    """The id of each record by the name of its file.
+
+    That of the doc which came from the same file, if one is here.
+    """
+    docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+    by_source = {}
+    for doc in docs:
+        if doc.source_path:
+            by_source[doc.source_path] = doc.id
+    ids = {}
+    for record in records:
+        here = by_source.get(record.file.source_path or "")
+        ids[record.file.name] = here or decision_records.id_of(record, project)
+    return ids
+
+
+def updates(repo: RepositorySession, here: Iterable[tuple[Item, Entry]]) -> list[Planned]:
+    """What changed of docs that are here: their text, status, links and tags.
+
+    Nothing else of theirs is touched.
+    """
+    planned = []
+    for _, arrived in here:
+        entry, old = repo.load(arrived.id)
+        if entry.kind is not Kind.DOC:
+            continue
+        links = [*(entry.fields.get("links") or ())]
+        links += [link for link in arrived.fields.get("links") or () if link not in links]
+        stated: dict[str, Any] = {
+            "status": arrived.fields.get("status") or REMOVE,
+            "tags": sorted({*entry.tags, *arrived.tags}),
+            "links": links or REMOVE,
+        }
+        changes = {}
+        for key, value in stated.items():
+            if _differs(entry, key, value):
+                changes[key] = value
+        body = None
+        if entry.fields.get("content_hash") != arrived.fields.get("content_hash"):
+            body = arrived.body
+            changes["content_hash"] = arrived.fields.get("content_hash")
+            changes["source_ref"] = arrived.fields.get("source_ref") or REMOVE
+        if changes:
+            new = markdown.edit(old, changes, body).encode()
+            change = Change(entry.path, new, expect=blob_id(old.encode()))
+            planned.append(Planned(checked(entry.path, new, was=entry), (change,)))
+    return planned
+
+
+def _differs(entry: Entry, key: str, value: object) -> bool:
+    stated = entry.fields.get(key)
+    if value is REMOVE:
+        return stated is not None
+    if key == "tags":
+        return sorted(stated or ()) != value
+    return stated != value
+
+
+def settle(
+    repo: RepositorySession, arrived: Sequence[Entry], updated: Sequence[Planned], *, dry_run: bool
+) -> list[str]:
+    """Let new docs be read again from where they came.
+
+    What became of those that were here, in sentences.
+    """
+    places = []
+    for entry in arrived:
+        if entry.fields.get("source_path"):
+            places.append((entry.id, str(entry.fields["source_path"])))
+    if places and not dry_run:
+        remember_sources(repo.store.state_dir, places)
+    notes = []
+    if updated:
+        if dry_run:
+            verb = "would be"
+        else:
+            verb = "was"
+        notes.append(
+            f"brought up to date, because it {verb} here: {_some([plan.entry for plan in updated])}"
+        )
+    gone = []
+    for entry in arrived:
+        if entry.status in NO_LONGER:
+            gone.append(entry)
+    if gone:
+        notes.append(f"found by `search --all` only, because it does not hold: {_some(gone)}")
+    return notes
+
+
+def _some(entries: Sequence[Entry]) -> str:
+    """The first entries by handle and title, and how many more there are."""
+    named = []
+    for entry in entries[:NAMED]:
+        named.append(f"[{handle(entry.kind, entry.id)}] {entry.title}")
+    left = len(entries) - len(named)
+    return "; ".join(named) + (f", and {left} more" if left else "")
+
+
+def repeated(repo: RepositorySession, arrived: Iterable[Entry]) -> list[str]:
+    """A sentence that names the new docs whose text is here under another id.
+
+    What comes in two forms comes twice.
+    """
+    new = [entry for entry in arrived if entry.kind is Kind.DOC]
+    ids = {entry.id for entry in new}
+    if new:
+        docs = repo.catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+    else:
+        docs = []
+    titled: dict[str, list[str]] = {}
+    for doc in docs:
+        if doc.id not in ids:
+            titled.setdefault(doc.title.casefold(), []).append(doc.id)
+    twice = []
+    for entry in new:
+        for other in titled.get(entry.title.casefold(), ()):
+            stored = repo.load(other)[0]
+            if letters(stored.body) == letters(entry.body):
+                twice.append((entry, stored))
+                break
+    if not twice:
+        return []
+    named = ", ".join(
+        f"{handle(Kind.DOC, stored.id)} ({stored.project})" for _, stored in twice[:NAMED]
+    )
+    if len(twice) > NAMED:
+        further = f", and {len(twice) - NAMED} more"
+    else:
+        further = ""
+    new_one = handle(Kind.DOC, twice[0][0].id)
+    return [
+        (
+            f"the same text is here already as {named}{further}: `ai-lessons delete "
+            f"{new_one}` if once is enough"
+        )
+    ]

@@ -1,0 +1,438 @@
+"""Architecture decision records (Nygard's form, adr-tools, MADR, log4brains) as docs, and accepted ones as rules. Pure.
+
+A record says of itself whether it holds, and which others it takes the place of: a doc does so by `status` and links.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from posixpath import basename, dirname, join, normpath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+from ai_lessons.connectors.exporters import Item, made, made_id, moment
+from ai_lessons.connectors.instruction_files import sections
+from ai_lessons.model import expression, frontmatter, layout, markdown
+from ai_lessons.model.entries import GLOBAL_PROJECT, Kind, Relation, Status
+from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.texts import decode, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+# The name of the form, and the tag of every record
+FORM = "adr"
+ACCEPTED = "accepted"
+
+_NO_RECORD = expression(r"(?i)(?:readme|index|contributing|changelog|.*template.*)\.\w+")
+_NUMBER = expression(r"(?i)(?:adr[-_ ]?)?0*(\d{1,9})(?=[-_. ]|\Z)")
+"""How the name of a record begins.
+
+`0004-drop-colorama.md`, `ADR-4.md`, `20200106-use-a-queue.md`.
+"""
+
+_TITLE_NUMBER = expression(r"(?i)(?:adr|decision)?[-_ #]*0*(\d{1,9})\s*[.:)\u2013\u2014-]\s*")
+"""What stands before the words of a title: `4. `, `ADR-0004: `, `ADR 4 - `."""
+
+_WORDS = {
+    Status.SUPERSEDED: "superseded superceded replaced obsoleted",
+    Status.DEPRECATED: "deprecated retired obsolete",
+    Status.REJECTED: "rejected declined withdrawn abandoned",
+    Status.PROPOSED: "proposed draft pending open",
+    ACCEPTED: "accepted approved adopted decided implemented",
+}
+_STATUS_OF = {word: str(status) for status, words in _WORDS.items() for word in words.split()}
+_STATUS = expression(rf"(?i)\b({'|'.join(_STATUS_OF)})\b")
+
+_NEWER = expression(
+    r"(?i)\b(?:supers|superc)eded[ -]by\b:?|\breplaced[ -]by\b:?|\bobsoleted[ -]by\b:?"
+)
+_OLDER = expression(r"(?i)\b(?:supersedes|supercedes|replaces|obsoletes)\b:?")
+_BESIDE = expression(
+    r"(?i)\b(?:amends|amended[ -]by|clarifies|clarified[ -]by|relates[ -]to|related[ -]to)\b:?"
+)
+_RELATIONS = (_NEWER, _OLDER, _BESIDE)
+_KEYS = (
+    ("superseded-by", "superseded_by", "replaced-by", "replaced_by"), ("supersedes", "supercedes", "replaces"),
+    ("amends", "related", "relates-to"),
+)  # fmt: skip
+"""The same in frontmatter, in the order of `_RELATIONS`."""
+
+_LINK = expression(
+    r"\[([^\[\]]*)\](?:\(\s*<?([^()<>\s]*)>?[^()]*\))?|\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]"
+)
+_NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]*0*(\d{1,9})\b")
+_COMMENT = expression(r"<!--.*?(?:-->|\Z)|~~.*?~~", re.DOTALL)
+_MARKS = expression(r"[*_`|]+")
+_STATED = expression(r"(?i)^\s*(?:[-+]\s+|#+\s+)?(status|date|deciders|tags|links?)\s*:\s*(.*)$")
+_CHOSEN = expression(
+    r"(?i)chosen option\b\W*(?P<option>.+?)\W*,?\s*because\s+(?P<why>.+)", re.DOTALL
+)
+_TAGS = expression(r"[\w][\w+#.-]*(?: [\w+#.-]+)*")
+_DATE = expression(r"\d{4}-\d{2}-\d{2}")
+
+_CONTEXT = (
+    "context and problem statement",
+    "context",
+    "problem statement",
+    "problem",
+    "motivation",
+)
+_DECISION = ("decision outcome", "decision", "decisions", "outcome")
+_LINKS = ("links", "related decisions", "relations", "related", "more information", "references")
+
+
+class SourceFile(NamedTuple):
+    """One file: its `name` below the folder that was named, its bytes, and where it lies."""
+
+    name: str
+    data: bytes
+    source_path: str | None = None
+    source_ref: str | None = None
+
+
+class Record(NamedTuple):
+    """What a record says. `status`: one word of ours, or "" where it states none.
+
+    `references` are what it names as superseding it, as superseded by it, and as related, as it
+    writes them.
+    """
+
+    file: SourceFile
+    title: str
+    body: str
+    fields: Mapping[str, Any]
+    status: str
+    date: str
+    tags: tuple[str, ...]
+    references: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    context: str
+    decision: str
+
+    @property
+    def number(self) -> int | None:
+        """By which others name it: of its file, else of its title."""
+        match = _NUMBER.match(basename(self.file.name)) or _TITLE_NUMBER.match(self.title)
+        if match:
+            return int(match[1])
+        return None
+
+
+def read(file: SourceFile, *, named: bool = False) -> Record | None:
+    """The record in a file; None where it holds none: no status, and no decision.
+
+    `named`: a person says that it is.
+
+    Raises InvalidEntry: it is no text.
+    """
+    name = basename(file.name)
+    if _NO_RECORD.fullmatch(name) and not named:
+        return None
+    text = decode(file.data.replace(b"\r\n", b"\n"), file.name)
+    entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name}", text.encode())
+    parts = _parts(entry.body)
+    stated = _stated(entry.body, parts)
+    in_matter = entry.fields.get("status")
+    status_text = _plain(in_matter if isinstance(in_matter, str) else stated.get("status", ""))
+    decision = _first(parts, _DECISION)
+    status = _status(status_text)
+    if not (status or decision) and not named:
+        return None
+    date = str(entry.fields.get("date") or stated.get("date", ""))
+    dated = _DATE.search(date)
+    return Record(
+        file, one_line(entry.title) or name, entry.body, entry.fields, status, dated[0] if dated else "",
+        (*entry.tags, *_tags(stated.get("tags", ""))),
+        _references(entry.fields, status_text, _first(parts, _LINKS)),
+        _first(parts, _CONTEXT), decision,
+    )  # fmt: skip
+
+
+def status_in(name: str, data: bytes) -> str:
+    """The status that a file states now, in one word; "" where it states none.
+
+    Raises InvalidEntry: it is no text.
+    """
+    record = read(SourceFile(name, data), named=True)
+    if record:
+        return record.status
+    return ""
+
+
+def _parts(body: str) -> dict[str, str]:
+    """The text of each section by its last heading, in lower case.
+
+    `## Status: Accepted` has its text behind it.
+    """
+    parts: dict[str, str] = {}
+    for part in sections(body):
+        heading, _, behind = part.title.rpartition(": ")[2].partition(":")
+        key = heading.strip().casefold()
+        parts.setdefault(key, "\n".join(filter(None, (behind.strip(), part.body))))
+    return parts
+
+
+def _stated(body: str, parts: Mapping[str, str]) -> dict[str, str]:
+    """What lines such as `* Status.
+
+    Accepted` or `**Date:** 2024-01-01` state, and the section on the status.
+    """
+    stated: dict[str, str] = {}
+    for row in body.split("\n")[:60]:
+        # they stand at the top
+        # a row of a table
+        plain = re.sub(r"^\s*\|\s*([^|]+?)\s*\|", r"\1: ", row)
+        match = _STATED.match(_MARKS.sub("", plain))
+        if match:
+            stated.setdefault(match[1].casefold(), _value(plain))
+    if "status" in parts:
+        stated["status"] = parts["status"]
+    return stated
+
+
+def _value(row: str) -> str:
+    """What stands behind the first colon of a line."""
+    return row.partition(":")[2].strip().strip("*_| ").strip()
+
+
+def _plain(text: str) -> str:
+    """A text without what it crosses out or comments on."""
+    return _COMMENT.sub(" ", text)
+
+
+def _status(text: str) -> str:
+    """The status in one word.
+
+    The last line that states one counts, because a history is written downwards.
+
+    Empty where none is stated, or where a template still offers all of them.
+    """
+    status = ""
+    for row in text.split("\n"):
+        plain = row.strip()
+        if plain.count("|") > 1 or _OLDER.search(plain) or _BESIDE.search(plain):
+            continue
+        match = _STATUS.search(_LINK.sub(" ", plain))
+        if match:
+            status = _STATUS_OF[match[1].casefold()]
+    return status
+
+
+def _tags(text: str) -> list[str]:
+    tags: list[str] = []
+    for tag in re.split(r"[,;]", text):
+        if _TAGS.fullmatch(tag.strip()):
+            tags.append(tag.strip())
+    return tags
+
+
+def _references(
+    fields: Mapping[str, Any], status: str, links: str
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """What a record names as superseding it, superseded by it, and related to it."""
+    named: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for place, keys in enumerate(_KEYS):
+        for key in keys:
+            values = fields.get(key)
+            for value in values if isinstance(values, list) else [values]:
+                named[place].extend(_targets(str(value)) if value not in (None, "") else ())
+    for row in (*status.split("\n"), *_plain(links).split("\n")):
+        starts = [
+            (match, place) for place, kind in enumerate(_RELATIONS) for match in kind.finditer(row)
+        ]
+        starts.sort(key=lambda start: start[0].start())
+        for number, (match, place) in enumerate(starts, 1):
+            if number < len(starts):
+                end = starts[number][0].start()
+            else:
+                end = len(row)
+            named[place].extend(_targets(row[match.end() : end]))
+    newer, older, beside = (tuple(dict.fromkeys(targets)) for targets in named)
+    return newer, older, beside
+
+
+def _targets(text: str) -> list[str]:
+    """The records that a text names: by links, else by numbers, else by their title."""
+    linked = []
+    for match in _LINK.finditer(text):
+        linked.append(match[2] or match[3] or match[1])
+    if linked:
+        targets: list[str] = []
+        for target in linked:
+            targets.append(unquote(target.partition("#")[0]) or target)
+        return targets
+    numbered = [match[1] for match in _NAMED.finditer(text.strip())]
+    if numbered:
+        return numbered
+    title = text.strip(" \t-:.*_")
+    if title:
+        return [title]
+    return []
+
+
+def _first(parts: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((parts[name].strip() for name in names if parts.get(name, "").strip()), "")
+
+
+def resolved(reference: str, record: Record, records: Sequence[Record]) -> Record | None:
+    """The record that another one names: by its path, its file, its number, or its title."""
+    home = dirname(record.file.name)
+    path = normpath(join(home, reference))
+    stem = basename(reference).removesuffix(".md").casefold()
+    number = None
+    if reference.isdigit():
+        number = int(reference)
+    if number is None and (match := _NAMED.fullmatch(reference) or _NUMBER.fullmatch(stem)):
+        number = int(match[1])
+    words = _bare(reference)
+    beside = sorted(records, key=lambda other: dirname(other.file.name) != home)
+    tests = (
+        lambda other: other.file.name == path,
+        lambda other: (
+            bool(stem) and basename(other.file.name).removesuffix(".md").casefold() == stem
+        ),
+        lambda other: number is not None and other.number == number,
+        lambda other: bool(words) and _bare(other.title) == words,
+    )
+    for test in tests:
+        for other in beside:
+            if other is not record and test(other):
+                return other
+    return None
+
+
+def _bare(title: str) -> str:
+    """The words of a title without its number."""
+    return _TITLE_NUMBER.sub("", title.strip(), count=1).casefold()
+
+
+def superseding(records: Sequence[Record]) -> list[tuple[Record, Record]]:
+    """Which record takes the place of which, newer first, whichever of the two says so."""
+    pairs: dict[tuple[str, str], tuple[Record, Record]] = {}
+    for record in records:
+        newer, older, _ = record.references
+        for reference, is_newer in (
+            *((text, True) for text in newer),
+            *((text, False) for text in older),
+        ):
+            other = resolved(reference, record, records)
+            if other is not None:
+                if is_newer:
+                    pair = (other, record)
+                else:
+                    pair = (record, other)
+                pairs.setdefault((pair[0].file.name, pair[1].file.name), pair)
+    return list(pairs.values())
+
+
+def docs(
+    records: Sequence[Record], ids: Mapping[str, str], project: str | None, now: datetime
+) -> list[Item]:
+    """Each record as a doc, with its status, and linked with what it supersedes and what it is related to.
+
+    `ids`: of each by the name of its file, see `id_of`.
+    """
+    replaced = superseding(records)
+    gone = {older.file.name for _, older in replaced}
+    links: dict[str, list[dict[str, str]]] = {record.file.name: [] for record in records}
+    for newer, older in replaced:
+        links[newer.file.name].append({Relation.SUPERSEDES.value: ids[older.file.name]})
+    for record in records:
+        for reference in record.references[2]:
+            other = resolved(reference, record, records)
+            link = None
+            if other is not None:
+                link = {Relation.RELATED_TO.value: ids[other.file.name]}
+            if link and link not in links[record.file.name]:
+                links[record.file.name].append(link)
+    return [
+        _doc(record, ids, links[record.file.name], record.file.name in gone, project, now)
+        for record in records
+    ]
+
+
+def _doc(
+    record: Record,
+    ids: Mapping[str, str],
+    links: Sequence[dict[str, str]],
+    gone: bool,
+    project: str | None,
+    now: datetime,
+) -> Item:
+    file = record.file
+    created = frontmatter.stamp(moment(record.date) or now)
+    fields = frontmatter.doc_fields(
+        ids[file.name], created, title=record.title, tags=sorted({FORM, *record.tags}),
+        source_path=file.source_path, source_ref=file.source_ref, content_hash=hash_of(file.data),
+    )  # fmt: skip
+    foreign = {}
+    for key, value in record.fields.items():
+        if key not in frontmatter.OWN_KEYS:
+            foreign[key] = value
+    if gone and record.status in {ACCEPTED, ""}:
+        status = Status.SUPERSEDED.value
+    else:
+        status = record.status
+    if status:
+        stated = {"status": status}
+    else:
+        stated = {}
+    if links:
+        linked = {"links": list(links)}
+    else:
+        linked = {}
+    path = layout.resource_path(Kind.DOC, project or GLOBAL_PROJECT, (), _file_name(file.name))
+    data = markdown.render(fields | foreign | stated | linked, record.body).encode()
+    return Item(file.name, path, data)
+
+
+def _file_name(name: str) -> str:
+    if layout.is_markdown(name):
+        return name
+    return f"{name}.md"
+
+
+def hash_of(data: bytes) -> str:
+    """What `content_hash` says of a snapshot of these bytes."""
+    return f"sha256:{sha256(data).hexdigest()}"
+
+
+def id_of(record: Record, project: str | None) -> str:
+    """The id of a new doc: the same in every clone, and whatever becomes of the decision."""
+    return made_id(FORM, project or GLOBAL_PROJECT, record.file.name, created=moment(record.date))
+
+
+def rules(
+    records: Iterable[Record],
+    replaced: frozenset[str],
+    ids: Mapping[str, str],
+    project: str | None,
+    now: datetime,
+) -> list[Item]:
+    """Each accepted record that nothing `replaced`, by the names of their files, as a rule that links its doc."""
+    rules: list[Item] = []
+    for record in records:
+        if record.status == ACCEPTED and record.file.name not in replaced:
+            rules.append(_rule(record, ids[record.file.name], project, now))
+    return rules
+
+
+def _rule(record: Record, doc: str, project: str | None, now: datetime) -> Item:
+    created = frontmatter.stamp(moment(record.date) or now)
+    chosen = _CHOSEN.search(record.decision.partition("\n\n")[0])
+    if chosen:
+        why = chosen["why"]
+    else:
+        why = record.context.partition("\n\n")[0]
+    title = _TITLE_NUMBER.sub("", record.title, count=1)
+    fields = frontmatter.rule_fields(
+        made_id(FORM, "rule", doc), created, title=title, source_path=record.file.source_path
+    )
+    fields["rationale"] = one_line(_MARKS.sub("", why), 1_000)
+    body = f"{record.decision or record.body.strip()}"
+    links = {"links": [{Relation.HAS_DOC.value: doc}]}
+    return made(
+        f"{record.file.name}: rule", Kind.RULE, project or GLOBAL_PROJECT, body, fields | links
+    )
