@@ -199,3 +199,42 @@ def test_a_tool_that_hides_what_it_writes_is_asked_about_only_where_a_rule_may_l
         (str(shop / "src/x.ts"), True), (str(shop / "lib"), False), (str(shop / "lib/x.ts"), False),
     ):  # fmt: skip
         assert bool(broken(world, shop, Edit(path, how="unseen"))) is asks, path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"cat > src/x.ts <<'EOF'\n{BAD}\nEOF", f"cat <<EOF > src/y.ts\n{BAD}\nEOF", f"cat >> src/x.ts <<X\n{BAD}\nX",
+        f"tee src/x.ts <<'EOF'\n{BAD}\nEOF", f"cd src && cat > x.ts <<'E'\na\n{BAD}\nE\nnpm test", f"echo '{BAD}' > src/x.ts",
+        f"printf '{BAD}\\n' >> src/x.ts", f"cat <<'E' | tee -a src/x.ts\n{BAD}\nE", "mv lib/bad.ts src/",
+        "cp lib/bad.ts src/q.ts",
+        "git mv lib/bad.ts src/q.ts", "mv lib src/lib", f"sed -i 's/old/{BAD}/' src/x.ts",
+        f"perl -pi -e 's|old|{BAD}|' src/x.ts",
+        f"python3 - <<'P'\nopen('src/x.ts', 'w').write('{BAD}')\nP",
+        f"python -c \"from pathlib import Path; Path('src/x.ts').write_text('{BAD}')\"",
+        f"node -e \"require('fs').writeFileSync('src/x.ts', '{BAD}')\"",
+    ],
+)  # fmt: skip
+def test_what_a_command_line_shows_that_it_writes_is_judged(
+    world: World, shop: Path, line: str
+) -> None:
+    event = {"hook_event_name": "PreToolUse", "session_id": "e", "cwd": "CODE", "tool_name": "Bash"}
+    reasons = why(world, shop, event | {"tool_input": {"command": line}})
+    assert [reason.startswith("this edit breaks R-8F3K10") for reason in reasons] == [True], reasons
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"cat <<'EOF'\n{BAD}\nEOF", f"git commit -F - <<'E'\n{BAD}\nE", "mv lib/bad.ts lib/q.ts",
+        f"grep '{BAD}' src/x.ts 2>/dev/null",
+        f"python3 -c \"print(open('src/x.ts', encoding='utf-8').read(), '{BAD}')\"",
+        f"echo '{BAD}' > lib/x.ts", f"echo '{BAD}' > $OUT", f"echo '{BAD}' >&2", "cp src/x.ts src/z.ts",
+        f"sed 's/a/{BAD}/' src/x.ts",
+    ],
+)  # fmt: skip
+def test_a_command_line_that_writes_nothing_into_the_scope_of_a_rule_passes(
+    world: World, shop: Path, line: str
+) -> None:
+    event = {"hook_event_name": "PreToolUse", "session_id": "e", "cwd": "CODE", "tool_name": "Bash"}
+    assert why(world, shop, event | {"tool_input": {"command": line}}) == []

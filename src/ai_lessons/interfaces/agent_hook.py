@@ -28,6 +28,7 @@ from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.plain import is_ours, joined
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY, strongest
+from ai_lessons.model.shell_writes import writes
 from ai_lessons.model.tool_calls import call_of
 from ai_lessons.model.transcripts import did_not_end, looks_failed
 from ai_lessons.telling import keeping, words
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.open_repository import Options
     from ai_lessons.model.plain import AgentText
-    from ai_lessons.model.tool_calls import Edit
+    from ai_lessons.model.tool_calls import Edit, ToolCall
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
@@ -296,6 +297,8 @@ def parse(data: bytes, here: Path, named: str = "") -> AgentEvent | None:
         return None
     stated = raw.get("tool_input")
     call = call_of(_tool(raw), stated if isinstance(stated, dict) else {"input": stated})
+    if call.command and not call.edits and moment is Moment.BEFORE_TOOL:
+        call = _with_writes(call)
     answered, folder = _answered(raw), Path(_folder(raw) or here)
     if name == _RESULTS.get(host) and (
         call.edits or (call.paths and not _tool(raw).startswith("mcp__"))
@@ -348,6 +351,13 @@ def _event_of(data: bytes, named: str) -> dict[str, Any]:
             "standard input holds no event of an agent host: hook_event_name is missing"
         )
     return raw
+
+
+def _with_writes(call: ToolCall) -> ToolCall:
+    """A call of a shell with what its line shows that it writes."""
+    edits = writes(call.command)
+    names = (name for edit in edits for name in (edit.was, edit.path) if name)
+    return call._replace(edits=edits, paths=tuple(dict.fromkeys((*call.paths, *names))))
 
 
 def _at(folder: Path, edit: Edit) -> Edit:
