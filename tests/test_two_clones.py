@@ -157,3 +157,39 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
             assert review.pending_rules(library) == ()
+
+
+def test_a_proposal_whose_merge_comes_along_is_no_news_and_its_branch_goes_with_it(
+    pair: Pair,
+) -> None:
+    with pair.agent.library() as library:
+        sharing.sync(library)
+    with pair.person.library() as library:
+        draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
+        made = proposals.suggest_rule(library, draft)
+        sharing.sync(library)
+        review.approve_rule(library, made.handle)
+    with pair.agent.library() as library:
+        assert sharing.sync(library).arrived == (made.branch,)
+    with pair.person.library() as library:
+        done = sharing.sync(library)
+        assert f"{made.branch} is merged, so it was deleted on origin" in done.notes
+        assert sharing.sync(library).notes == ()
+    with pair.agent.library() as library:
+        assert sharing.sync(library).arrived == ()
+    assert made.branch not in pair.person.run("ls-remote", "--heads", "origin")
+
+
+def test_the_merged_branch_of_somebody_else_stays(pair: Pair) -> None:
+    with pair.agent.library(agent="claude") as library:
+        draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
+        made = proposals.suggest_rule(library, draft)
+        sharing.sync(library)
+    with pair.person.library() as library:
+        sharing.sync(library)
+        review.approve_rule(library, made.handle)
+        sharing.sync(library)
+        assert made.branch in pair.person.run("ls-remote", "--heads", "origin")
+    with pair.agent.library(agent="claude") as library:
+        sharing.sync(library)
+    assert made.branch not in pair.person.run("ls-remote", "--heads", "origin")

@@ -6,7 +6,7 @@ import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.app import vector_sharing, write_checks
+from ai_lessons.app import merged_proposals, vector_sharing, write_checks
 from ai_lessons.app.arrivals import fast_forwarded
 from ai_lessons.app.proposals import open_proposals, refuse_agents
 from ai_lessons.errors import (
@@ -317,7 +317,11 @@ def sync(
         else:
             to = git_sync.destination(repo.store, done.place).remote
         vectors += vector_sharing.share(repo, to, done.commit, ask=ask)
-    return done._replace(notes=(*came, *event_notes, *done.notes, *repo.notes(), *vectors))
+        vectors += merged_proposals.drop(repo, to, ask=ask)
+    return done._replace(
+        arrived=merged_proposals.still_open(repo, done.arrived),
+        notes=(*came, *event_notes, *done.notes, *repo.notes(), *vectors),
+    )
 
 
 def _own_proposals(repo: RepositorySession) -> dict[str, str]:
