@@ -35,11 +35,12 @@ TEXTS_AT_ONCE = 32
 KNOWN_AT_ONCE = 4096
 # Of packs that a search looks into itself: 10,000 passages, in a tenth of a second
 AT_ONCE_BYTES = 4 << 20
-FEWEST, MOST = 64, 2048
+FEW, FEWEST, MOST = 256, 64, 2048
 """Computed vectors of one commit, each as many as all before it.
 
 So the first, which are wanted most, are soon found by meaning. A commit moves its rows out of the
-full-text index until the next tidying, and before each it is looked anew what is wanted first."""
+full-text index until the next tidying, and before each it is looked anew what is wanted first.
+Up to `FEW` are one commit: the parts of the text index that more of them leave break ties anew."""
 
 
 SCHEMA = Schema(
@@ -154,7 +155,7 @@ class MissingVectors:
             if missing and time.monotonic() < deadline:
                 self._state.note_progress(missing, 0, 0.0)
             while missing and time.monotonic() < deadline and (table := current()):
-                rows = self._next(table, total - missing)
+                rows = self._next(table, total - missing, missing)
 
                 def show(computed: int, so_far: int = total - missing) -> None:
                     progress("Embedding", so_far + computed, total)
@@ -217,12 +218,14 @@ class MissingVectors:
             if not self._store(table, part, current):
                 break
 
-    def _next(self, table: Passages, computed: int) -> list[Lacking]:
+    def _next(self, table: Passages, computed: int, missing: int) -> list[Lacking]:
         """The rows to compute after so many: of what is searched, then of the newest entries."""
         first = {}
         for place, entry in enumerate(dict.fromkeys((*self._state.asked_for(), *self._order()))):
             first[entry] = place
         rows = sorted(table.lacking(), key=lambda row: first.get(row[2], len(first)))
+        if computed + missing <= FEW:
+            return rows
         return rows[: min(max(computed, FEWEST), MOST)]
 
     def _compute(
