@@ -533,7 +533,7 @@ def test_health_says_what_it_cannot_check(
     run: Run, pool: SessionPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def again() -> pages.Part:
-        parts: list[pages.Part] = pool.read(lambda opened: pages.health(opened, {})).values["parts"]
+        parts = [pool.read(partial(job, asked={})) for job in pages.HEALTH]
         return next(part for part in parts if part.title == "To look at again")
 
     assert again().summary == ""
@@ -606,3 +606,12 @@ def test_whether_a_rule_was_kept_is_one_line_on_both_pages(host: Host, rules: An
         )
         for path in (f"entry/{handle}", "learning"):
             assert unescape(client.get(f"/x/{path}").text).count(line) == 1
+
+
+def test_health_comes_in_parts_the_quick_ones_first(look: Served) -> None:
+    status, text, *_ = look.ask("/health")
+    titles = ("Conflicts", "Taken away", "Checks", "To look at again", "Files")
+    places = [text.index(f"<h2>{title}") for title in titles]
+    assert status == 200
+    assert places == sorted(places)
+    assert text.index("<h1>Health") < places[0]

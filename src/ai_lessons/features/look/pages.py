@@ -459,6 +459,13 @@ def render(template: str, **values: Any) -> str:
     )
 
 
+def stream(template: str, **values: Any) -> Iterator[str]:
+    """A page as HTML, in pieces: what is at its top comes before its parts are known."""
+    context = {**LIVE, "agent": "", "repo": "", **values}
+    link = {"href": lambda entry: context["root"] + href(entry.id)}
+    yield from _environment().get_template(template).generate({**link, **context})
+
+
 # --- search and entries ---
 
 
@@ -849,38 +856,64 @@ def _help(played: Played) -> Part:
     return Part("Does it help?", summary, ("", ""), rows, more=again)
 
 
-def health(opened: Library, asked: Asked) -> Page:
-    """What is well and what is not, each with what to do."""
+def health(parts: Iterable[Part]) -> Page:
+    """What is well and what is not, each with what to do: `parts` come as they are known."""
+    summary = "Each part comes as soon as it is known."
+    return Page("table.html", {"title": "Health", "parts": map(_filled, parts), "summary": summary})
+
+
+def _checks(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as all parts are asked
+    rows = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
+    rows.sort(key=lambda row: row[0] == "ok")
+    columns = ("state", "what", "found", "what to do")
+    return Part("Checks", "As ai-lessons admin doctor says it.", columns, rows)
+
+
+def _problems(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
     report = app.validation.validate(opened)
-    checks = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
-    checks.sort(key=lambda row: row[0] == "ok")
+    rows = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
+    summary = f"{report.files:,} files read."
+    return Part("Files", summary, ("where", "problem"), rows, "No file has a problem.")
+
+
+def _to_look_at(opened: Library, asked: Asked) -> Part:
+    elsewhere = app.anchors.elsewhere(opened.primary)
+    away = ""
+    if elsewhere:
+        away = (
+            f"Cannot check: the code of {', '.join(elsewhere)} is not here. "
+            "Start this page in its folder."
+        )
+    empty = "" if elsewhere else "Nothing has gone stale."
+    columns = ("entry", "why")
+    if asked.get("all"):
+        rows = [(row.entry, row.detail) for row in app.outdated.review(opened)]
+        return Part("To look at again", away, columns, rows, empty)
+    rows = [(summary, summary.warning) for summary in app.anchors.outdated(opened.primary)]
     # takes seconds
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")
-    stale = []
-    for summary in app.anchors.outdated(opened.primary):
-        stale.append((summary, summary.warning))
-    if asked.get("all"):
-        stale = [(row.entry, row.detail) for row in app.outdated.review(opened)]
-    elsewhere = app.anchors.elsewhere(opened.primary)
-    away = f"Cannot check: the code of {', '.join(elsewhere)} is not here. Start this page in its folder."
-    kept = app.sharing.recover(opened, only_list=True).kept
+    return Part("To look at again", away, columns, rows, empty, every)
+
+
+def _conflicts(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
     try:
         torn = app.sharing.conflicts(opened).entries
     except AiLessonsError:
         # nothing is shared, so nothing can be in conflict
         torn = ()
-    problems = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
-    parts = [
-        Part("Checks", "As ai-lessons admin doctor says it.", ("state", "what", "found", "what to do"), checks),
-        Part("Files", f"{report.files:,} files read.", ("where", "problem"), problems, "No file has a problem."),
-        Part("To look at again", away if elsewhere else "", ("entry", "why"), stale,
-             "" if elsewhere else "Nothing has gone stale.", None if asked.get("all") else every),
-        Part("Conflicts", "", ("file", "why"), [(row.path, "; ".join(row.reasons)) for row in torn],
-             "No file was changed on both sides."),
-        Part("Taken away before their commit", "ai-lessons admin recover brings them back.", ("file", "written"),
-             [(row.path, when(row.when)) for row in kept], "No write was lost."),
-    ]  # fmt: skip
-    return _table("Health", parts)
+    rows = [(row.path, "; ".join(row.reasons)) for row in torn]
+    return Part("Conflicts", "", ("file", "why"), rows, "No file was changed on both sides.")
+
+
+def _taken_away(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
+    kept = app.sharing.recover(opened, only_list=True).kept
+    rows = [(row.path, when(row.when)) for row in kept]
+    title, summary = "Taken away before their commit", "ai-lessons admin recover brings them back."
+    return Part(title, summary, ("file", "written"), rows, "No write was lost.")
+
+
+# The parts of the page, the quick ones first
+HEALTH = (_conflicts, _taken_away, _checks, _to_look_at, _problems)
 
 
 PLAIN = {

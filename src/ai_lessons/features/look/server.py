@@ -31,6 +31,7 @@ from starlette.responses import (
     PlainTextResponse,
     RedirectResponse,
     Response,
+    StreamingResponse,
 )
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -403,7 +404,7 @@ def _topics(drawn: app.link_effects.Graph) -> list[Topic]:
 
 PAGES: Mapping[str, pages.Job] = {
     "/": pages.search, "/search": pages.search, "/entry/{ref:path}": pages.entry, "/review": pages.review,
-    "/graph": graph, "/health": pages.health, "/learning": pages.learning, "/tiers": pages.tiers,
+    "/graph": graph, "/learning": pages.learning, "/tiers": pages.tiers,
     "/about": pages.about,
 }  # fmt: skip
 
@@ -502,6 +503,7 @@ class Site:
             *shown,
             sessions,
             past,
+            Route("/health", self._health),
             Route("/graph.json", self._page(graph_data)),
             static,
         ]
@@ -539,6 +541,23 @@ class Site:
             lambda opened: pages.sessions(opened, self._played), request.state.root
         )
 
+    async def _health(self, request: Request) -> Response:
+        """What is well and what is not; each part is sent once it is known, because some take seconds."""
+        asked = dict(request.query_params)
+
+        def parts() -> Iterator[pages.Part]:
+            for job in pages.HEALTH:
+                try:
+                    yield self._pool.read(partial(job, asked=asked))
+                except AiLessonsError as error:
+                    yield pages.Part("This cannot be told", error.message)
+
+        page = pages.health(parts())
+        values = {**page.values, **self._shared(request.state.root, part=False)}
+        chunks = pages.stream(page.template, **values)
+        headers = {"Cache-Control": "no-store"}
+        return StreamingResponse(chunks, media_type="text/html", headers=headers)
+
     async def _past(self, request: Request) -> Response:
         """What past sessions say of a proposal, which the page asks for once it is there.
 
@@ -575,16 +594,19 @@ class Site:
         )
 
     def _drawn(self, page: pages.Page, root: str, *, part: bool) -> str:
+        return pages.render(page.template, **page.values, **self._shared(root, part=part))
+
+    def _shared(self, root: str, *, part: bool) -> dict[str, Any]:
+        """What every page is drawn with; the notices are shown once."""
         done, self._done = ([], self._done) if part else (self._done, [])
         settings = self._pool.settings
-        shared = {
+        return {
             "root": root,
             "done": done,
             "agent": settings.agent,
             "repo": settings.repo,
             "part": part,
         }
-        return pages.render(page.template, **page.values, **shared)
 
     def _form(self, job: Form) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
