@@ -127,6 +127,8 @@ def test_each_tool_of_the_table_has_a_stored_call_or_another_name_of_one(
             {"title": "t", "content": BAD, "about": "src/x.ts"},
         ),
         ("mcp__playwright__browser_type", {"text": BAD}),
+        ("mcp__figma__set_text_content", {"nodeId": "1", "text": BAD}),
+        ("mcp__notion__append_block_children", {"block_id": "1", "children": [{"text": BAD}]}),
         ("Task", {"prompt": BAD, "description": "write src/x.ts"}),
         ("str_replace_based_edit_tool", {"command": "view", "path": "src/x.ts"}),
     ],

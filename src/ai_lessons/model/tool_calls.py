@@ -373,7 +373,8 @@ TOOLS = (
     KnownTool("Codex, opencode, Copilot, VS Code, Cursor", ("apply_patch", "patch"),
               "command, input, patch, patchText: `*** Begin Patch`, or a unified diff", PATCHES),
     KnownTool("Gemini CLI", ("replace",), "file_path, old_string, new_string, allow_multiple", EDITS),
-    KnownTool("Gemini CLI, Qwen Code, filesystem, desktop-commander, Cline", ("write_file", "write_to_file"),
+    KnownTool("Gemini CLI, Qwen Code, filesystem, desktop-commander, Cline",
+              ("write_file", "write_to_file", "write_files", "write_multiple_files"),
               "file_path or path, content, mode", WRITES),
     KnownTool("Copilot CLI", ("create",), "path, file_text", WRITES),
     KnownTool("Cursor", ("StrReplace", "search_replace"), "path or file_path, old_string, new_string", EDITS),
@@ -441,11 +442,26 @@ _WRITES = frozenset({
     "reformat", "fix", "generate", "scaffold", "copy", "export", "convert", "transform", "rewrite", "extract", "inline",
     "organize", "revert", "restore", "undo", "touch", "sed", "upsert", "merge", "store", "codemod", "refactoring",
 })  # fmt: skip
-_OF_FILES = frozenset({
-    "file", "files", "text", "symbol", "cell", "cells", "notebook", "line", "lines", "selection", "selected", "code",
-    "buffer", "editor", "class", "method", "function", "imports", "snippet", "refactor", "refactoring", "codemod",
-    "source", "block",
-})  # fmt: skip
+_OF_FILES = frozenset(
+    [
+        "file",
+        "files",
+        "symbol",
+        "cell",
+        "cells",
+        "notebook",
+        "selection",
+        "selected",
+        "code",
+        "buffer",
+        "editor",
+        "imports",
+        "snippet",
+        "refactor",
+        "refactoring",
+        "codemod",
+    ]
+)
 _TEXTS = frozenset({*_NEW, "data", "value", "lines", "template", "source", "payload"})
 
 
@@ -504,6 +520,7 @@ def _named(stated: Json) -> tuple[str, ...]:
         for path in paths:
             if isinstance(path, str):
                 several.append(path)
+    several += filter(None, (_path(part) for part in _parts(stated)))
     by_other_keys = [
         value for key, value in stated.items() if isinstance(value, str) and _names_a_file(key)
     ]
