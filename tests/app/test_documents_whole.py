@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries
-from ai_lessons.errors import UsageError
+from ai_lessons.app import entries, resources
+from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.versions import nearest, released_first
 from app.world import World
@@ -153,3 +153,12 @@ def test_what_is_released_comes_before_what_is_not(world: World, tmp_path: Path)
         put_file(tmp_path / "flags.md", f"# Flags\n\nThe flag of {version} is --fast.\n")
         world.bring(tmp_path / "flags.md", versions=[version], project="p")
     assert world.search("which flag is fast").docs[0].entry.versions == ("2.0.1",)
+
+
+def test_a_doc_that_lies_in_the_repository_is_refreshed_as_it_is(world: World) -> None:
+    file = world.write("jira-api/docs/v3/WorkflowsApi.md", "# Workflows\n\nText.\n")
+    made = world.bring(file, title="Jira Workflows API", versions=["v3"]).written[0]
+    (done,) = resources.refresh(world.library, [made.id])
+    assert (done.changed, "read as it is" in done.warning) == (False, True)
+    with pytest.raises(NotFound, match="source of"):
+        resources.refresh(world.library, [world.add("A lesson").id])

@@ -333,6 +333,11 @@ def _look_at(
 ) -> tuple[Refreshed, tuple[Change, ...]]:
     entry, old = repo.load(summary.id)
     source = source_of(repo, summary)
+    answer = Refreshed(summary.handle, summary.title, summary.path)
+    of_package = summary.source_ref.startswith("pkg:")
+    if not source and summary.kind.is_resource and not of_package:
+        # a file of the repository is no copy: an edit of it is what the next search finds
+        return answer._replace(warning="its file here is its source, and is read as it is"), ()
     if not source:
         raise NotFound(
             "source of",
@@ -340,7 +345,6 @@ def _look_at(
             hint="only what was added from a file or a page can be refreshed",
         )
     file = allow_source(repo, summary, source)
-    answer = Refreshed(summary.handle, summary.title, summary.path)
     if asked is not None and is_url(source):
         page = take_page(asked, source, entry.fields, repo.options.now())
         if page is None:
