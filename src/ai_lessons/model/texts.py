@@ -295,8 +295,6 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
 
 
 _UTF_FORMS = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-# How frontmatter begins in each of them, with a byte order mark and without
-_BEGINNINGS = {(mark + "---").encode(form): form for form in _UTF_FORMS for mark in (BOM, "")}
 _ENCODING_NAME = expression(r"[A-Za-z0-9][A-Za-z0-9_:.-]{0,39}")
 # No codec that writes text in ASCII characters (UTF-7, HZ, ISO-2022): the same bytes would be two
 # texts
@@ -339,8 +337,7 @@ def as_utf8(data: bytes, encoding: str = "") -> bytes:
     """
     if is_utf8(data):
         return data
-    forms = (form for beginning, form in _BEGINNINGS.items() if data.startswith(beginning))
-    codec = next(forms, "") or codec_of(encoding)
+    codec = _wide_form(data) or codec_of(encoding)
     if not codec:
         return data
     try:
@@ -349,9 +346,18 @@ def as_utf8(data: bytes, encoding: str = "") -> bytes:
         return data
 
 
+def _wide_form(data: bytes) -> str:
+    """The form of UTF-16 or UTF-32 in which frontmatter begins here; empty: none."""
+    for form in _UTF_FORMS:
+        # encoded here and not once for all: a hook would load four codecs at each call
+        if data.startswith((f"{BOM}---".encode(form), "---".encode(form))):
+            return form
+    return ""
+
+
 def in_form_of(old: bytes, data: bytes) -> bytes:
     """Bytes in UTF-8 in the form of UTF-16 or UTF-32 of a file that holds `old`, with its byte order mark."""
-    form = next((form for beginning, form in _BEGINNINGS.items() if old.startswith(beginning)), "")
+    form = _wide_form(old)
     if not form or as_utf8(old) == old:
         return data
     if old.decode(form).startswith(BOM):

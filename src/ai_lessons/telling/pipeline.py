@@ -28,7 +28,6 @@ from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 from ai_lessons.telling import feature, words
-from ai_lessons.telling.walls import lift_walls
 from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
@@ -320,6 +319,8 @@ def _after_tool(telling: _Telling) -> Told:
             session.failed = [failure._replace(settled=True) for failure in session.failed]
             session.stated = ""
         elif worked:
+            from ai_lessons.telling.walls import lift_walls
+
             lift_walls(state, event.command, str(event.cwd))
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
