@@ -25,9 +25,5 @@ def test_an_agent_is_asked_once_in_a_session(world: World, agent: str | None) ->
     ]  # fmt: skip
 
 
-def test_an_agent_whose_host_names_no_session_is_asked_once_a_day(world: World) -> None:
-    assert [bool(prompt(world, agent="codex")) for _ in range(2)] == [True, False]
-
-
 def test_a_person_is_never_asked(world: World) -> None:
     assert prompt(world, by_agent=False, session="one") == ""

@@ -19,8 +19,8 @@ from ai_lessons.learning.statistics import COUNTED, Counted, Event
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.app.usage import Usages
+    from ai_lessons.app.workspace import RepositorySession
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
 OF_PARAMETERS = ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")
@@ -70,8 +70,7 @@ def of_parameters(usages: Usages) -> dict[str, str]:
 
 
 def take(
-    repo: OpenRepository,
-    usages: Usages,
+    repo: RepositorySession,
     counted: Mapping[str, Mapping[str, Any]],
     parameters: Mapping[str, Mapping[str, Any]],
     entries: Collection[str],
@@ -87,6 +86,7 @@ def take(
         name: Event("", "", COUNTED, name, edge=_numbers(row), note=str(row["updated_at"]))
         for name, row in parameters.items()
     }
+    usages = repo.usages
     if not lessons and not settings:
         return []
     if not usages.recording:

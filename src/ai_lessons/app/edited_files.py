@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
 from ai_lessons.model import layout
-from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.entries import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def doubts(repo: OpenRepository, summary: EntrySummary, text: str) -> Iterator[str]:
     """A sentence on each thing that the file of an entry perhaps does not mean, and on secrets that are masked."""
     yield from masked([summary])
-    if summary.kind is Kind.RULE:
-        # it is shown as it is in force
+    # of a rule none are counted: it is shown as it is in force
+    if not summary.doubtful:
         return
     from ai_lessons.model.checks import doubts as doubts_of
 

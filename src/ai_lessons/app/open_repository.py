@@ -31,7 +31,7 @@ from ai_lessons.errors import (
 )
 from ai_lessons.model import USER, Places, expression
 from ai_lessons.model.entries import Entry, Kind
-from ai_lessons.model.layout import CONFIG_PATH, blob_id
+from ai_lessons.model.layout import CONFIG_PATH, blob_id, is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -704,7 +704,14 @@ class OpenRepository:
         """
         from ai_lessons.model.frontmatter import read_entry
 
-        return masked_entry(read_entry(path, data, side))
+        entry = masked_entry(read_entry(path, data, side))
+        file = entry.side_path or entry.path
+        if not is_markdown(file) or entry.kind is Kind.RULE:
+            return entry
+        from ai_lessons.model.checks import doubts
+
+        text = (data if side is None else side).decode("utf-8", "replace")
+        return entry._replace(doubtful=len(doubts(entry, text)))
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
         """The entry (a rule: of the approval branch) and the text with its frontmatter.

@@ -276,9 +276,11 @@ def search(library: Library, query: Query) -> Answer:
 def _first_time(options: Options) -> bool:
     """Whether the agent that calls was not asked for a contribution in this session yet.
 
-    One whose host names no session is asked once a day in each folder.
+    A connection of MCP is a session; without one nobody knows what was asked before.
     """
-    name = options.session or f"{options.agent} {options.cwd} {options.now():%Y-%m-%d}"
+    name = options.session
+    if not name:
+        return False
     with (
         suppress(StorageFailed),
         app.agent_sessions.opened(options.state_dir, name) as session,

@@ -717,14 +717,10 @@ def import_files(
     bundle = _bundle(repo, files, form, project, split_up=split_up, rules=rules)
     name = first_of([file.name for file in files], 1)
     sorting = _sorted(repo, bundle, name)
-    arrived = set()
-    for _, entry in (*sorting.fresh, *sorting.rules):
-        arrived.add(entry.id)
+    arrived = {entry.id for _, entry in (*sorting.fresh, *sorting.rules)}
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     here = arrived | {entry.id for _, entry in sorting.known}
-    counted = counted_elsewhere.take(
-        repo, repo.usages, bundle.counted, bundle.params, here, dry_run=dry_run
-    )
+    counted = counted_elsewhere.take(repo, bundle.counted, bundle.params, here, dry_run=dry_run)
     fresh = [entry for _, entry in sorting.fresh]
     if form == decision_records.FORM:
         updated = decision_docs.updates(repo, sorting.known)
@@ -739,10 +735,7 @@ def import_files(
         repo, sorting, [("Imported-from", secrets.masked(name)), (BATCH, batch)], dry_run=dry_run
     )
     seen = _seen(sorting, bundle, [*done.written, *queued])
-    if queued:
-        old_files = tuple(_old_files(bundle.stating, project, repo.options.cwd))
-    else:
-        old_files = ()
+    old_files = _old_files(bundle.stating, project, repo.options.cwd) if queued else ()
     return Ported(
         written=done.written,
         unchanged=sum(item.became == KNOWN for item in seen),
@@ -753,7 +746,7 @@ def import_files(
         queued=tuple(queued),
         batch=batch if len(queued) > 1 else "",
         seen=seen,
-        old_files=old_files,
+        old_files=tuple(old_files),
         commit=done.commit,
         dry_run=dry_run,
         notes=(*bundle.notes, *counted, *notes, *done.notes),

@@ -353,6 +353,8 @@ class Entry(NamedTuple):
     derived: bool = False
     faults: tuple[Problem, ...] = ()
     hidden: str = ""
+    # how much of its file perhaps does not mean what it says, see `checks.doubts`
+    doubtful: int = 0
 
     @property
     def file(self) -> str:
@@ -466,6 +468,8 @@ class EntrySummary(NamedTuple):
     # how many values in its files look like secrets that nobody allowed; they are masked wherever
     # it is shown
     masked: int = 0
+    # as `Entry.doubtful`
+    doubtful: int = 0
     # what the history tells of a lesson: who stated it, and whether that is a person who works here
     stated_by: str = ""
     firm: bool = False

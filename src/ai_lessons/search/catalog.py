@@ -666,7 +666,7 @@ _COUNTED = {
 }
 
 # Raise it when the same file would be read into another entry, or a table is filled in another way
-VERSION = 24
+VERSION = 25
 
 
 def schema() -> Schema:

@@ -600,6 +600,8 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields["status"] = entry.status.value
     if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
         fields[ABOUT] = about
+    if entry.doubtful:
+        fields["doubtful"] = entry.doubtful
     if entry.hidden:
         fields["masked"] = len(entry.hidden.splitlines())
     return {key: value for key, value in fields.items() if value not in ("", None, {})}
