@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ai_lessons.approval.state import derive
-from ai_lessons.git import worktree as git_worktree
+from ai_lessons.git import approval_branch
 from ai_lessons.git.worktree import locate
 from bench.harness import Bar, Outcome, World, machine, number, table, world
 
@@ -107,8 +107,8 @@ def look(root: Path) -> dict[str, float]:
         view = derive(worktree, BRANCH)
         first.append(time.perf_counter() - start)
     start = time.perf_counter()
-    git_worktree.memory(worktree.state_dir)
-    git_worktree.key_of(worktree, view.tip or "")
+    approval_branch.memory(worktree.state_dir)
+    approval_branch.key_of(worktree, view.tip or "")
     later = time.perf_counter() - start
     in_force = sum(verdict.in_force for verdict in view.verdicts.values())
     return {"first": median(first), "later": later, "in_force": in_force}

@@ -20,7 +20,7 @@ from ai_lessons.approval import signatures
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git.files import inside
-from ai_lessons.git.store import Journal
+from ai_lessons.git.journal import Journal
 from ai_lessons.learning import statistics
 from ai_lessons.model import chunks, layout, lessons, markdown
 from ai_lessons.model import merge as model_merge

@@ -25,8 +25,9 @@ from ai_lessons.app.checked_files import new_lines
 from ai_lessons.model.check_forms import AnyCheck, checks_of, faults
 from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.done_checks import DoneCheck, Succeeded
+from ai_lessons.model.failures import looks_failed
 from ai_lessons.model.rule_checks import Check, matches
-from ai_lessons.model.transcripts import Transcript, looks_failed
+from ai_lessons.model.transcripts import Transcript
 from bench.decisions import Row, rows
 from bench.harness import Bar, Outcome, arguments, table
 from bench.kept_checks import CHECKS

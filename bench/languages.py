@@ -19,7 +19,7 @@ from html import unescape
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ai_lessons.model.texts import script_language
+from ai_lessons.model.languages import script_language
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world

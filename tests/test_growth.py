@@ -17,11 +17,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.approval.verdicts import ApprovalHistory, judge
+from ai_lessons.approval.verdicts import judge
+from ai_lessons.approval.walk import ApprovalHistory
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git.commits import RawCommit
-from ai_lessons.model import chunks, lessons, transcripts, versions
-from ai_lessons.model import markdown as model_markdown
+from ai_lessons.model import (
+    chunks,
+    failures,
+    lessons,
+    markup,
+    simple_commands,
+    versions,
+)
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.approval import NO_SIGNERS, ApprovalPolicy, PathChange
 from ai_lessons.model.config import Chunking
@@ -61,7 +68,7 @@ def merge() -> None:
 
 
 def diff() -> None:
-    from ai_lessons.git.objects import unified
+    from ai_lessons.git.history import unified
 
     lines = [f"line {n}\n" for n in range(40_000)]
     changed = [line if n % 2 else f"new {n}\n" for n, line in enumerate(lines)]
@@ -157,8 +164,8 @@ def others() -> None:
         "----\n" + "".join(f"{'-' * (n % 2000 + 5)}\n" for n in range(4_000)),
         "```a\n" * 100_000,
     ):
-        model_markdown.rst(text)
-        model_markdown.adoc(text)
+        markup.rst(text)
+        markup.adoc(text)
     ours = "<!-- >>> ai-lessons >>> -->\n" * 20_000
     globs = f"---\nglobs: {'{' * 60_000}\n---\ntext\n"
     for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
@@ -174,21 +181,21 @@ def others() -> None:
         '"' + '\\"' * 100_000,
         "'" * 100_001,
     ):
-        transcripts.programs(command)
-    transcripts.adds_a_lesson("ai-lessons " * 100_000)
+        simple_commands.programs(command)
+    simple_commands.adds_a_lesson("ai-lessons " * 100_000)
     versions.listed(f"1{' ' * 500_000}2")
     for body in (
         "`" * 300_000,
         "```\n$ a\n" * 30_000,
         "".join(f"{'`' * n}\n$ a\n" for n in range(1_000, 3, -1)),
     ):
-        list(transcripts.recorded(read_entry("p/lessons/a.md", body.encode())))
+        list(failures.recorded(read_entry("p/lessons/a.md", body.encode())))
     with suppress(AiLessonsError):
         lessons.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
 
 
 def anchored() -> None:
-    from ai_lessons.model import anchors
+    from ai_lessons.model import anchors, definitions
 
     lines = {
         "py": [
@@ -205,7 +212,7 @@ def anchored() -> None:
     for suffix, texts in lines.items():
         for text in texts:
             anchors.state(f"a.{suffix}", text, "w")
-            anchors.names(f"a.{suffix}", text)
+            definitions.names(f"a.{suffix}", text)
 
 
 READERS: dict[str, Callable[[], None]] = {

@@ -8,8 +8,9 @@ import pytest
 
 from ai_lessons.app import rule_checks
 from ai_lessons.interfaces import agent_hook
+from ai_lessons.model.edits import Edit
 from ai_lessons.model.markdown import render
-from ai_lessons.model.tool_calls import TOOLS, WRITES_NO_TEXT, Edit, call_of, known_tool
+from ai_lessons.model.tool_calls import TOOLS, WRITES_NO_TEXT, call_of, known_tool
 from app.world import World
 from real_world import Git, commit_all, put_file
 

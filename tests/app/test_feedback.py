@@ -6,7 +6,7 @@ import pytest
 
 from ai_lessons.app import editing, entries, running, sharing
 from ai_lessons.app.workspace import Library
-from ai_lessons.git.store import FOLDER
+from ai_lessons.git.event_log import FOLDER
 from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, usage_of
 
 

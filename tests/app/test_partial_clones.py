@@ -9,7 +9,8 @@ from ai_lessons.app.answers import LessonDraft, Query
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import read_blobs
-from ai_lessons.git.objects import History, data_of, opened
+from ai_lessons.git.history import History
+from ai_lessons.git.objects import data_of, opened
 from ai_lessons.git.worktree import locate
 from ai_lessons.telling.offers import before_a_tool
 from app.world import World

@@ -12,8 +12,8 @@ from ai_lessons.app import rule_checks
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.rule_checks import Broken, CheckReport
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.model.edits import Edit
 from ai_lessons.model.markdown import render
-from ai_lessons.model.tool_calls import Edit
 from ai_lessons.telling import context
 from app.world import World
 from real_world import Git, commit_all, put_file

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.app import review, transfer
 from ai_lessons.learning.statistics import NEEDED, Event
-from ai_lessons.model.tool_calls import Edit
+from ai_lessons.model.edits import Edit
 from ai_lessons.telling import offers, start
 from app.world import World
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ai_lessons.approval import decisions, proposals, state
+from ai_lessons.approval import decisions, outcomes, proposals, state
 from ai_lessons.approval.decisions import Made
-from ai_lessons.approval.proposals import OpenProposal, Rejection
+from ai_lessons.approval.outcomes import Rejection
+from ai_lessons.approval.proposals import OpenProposal
 from ai_lessons.approval.signatures import PinnedSigners
 from ai_lessons.git.commit import Committer
 from ai_lessons.git.objects import data_of, opened
@@ -59,7 +60,7 @@ class Desk:
         store = self.store
         with opened(store.worktree) as repo:
             seen = self.trunk()
-            refs = proposals.unmerged(seen, {one.commit for one in proposals.rejected(seen)})
+            refs = proposals.unmerged(seen, {one.commit for one in outcomes.rejected(seen)})
             return proposals.read_page(repo, seen, refs).proposals
 
     def open(self, branch: str = "") -> OpenProposal:

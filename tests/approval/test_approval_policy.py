@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.approval import state
-from ai_lessons.git.worktree import folder, locate
+from ai_lessons.git.approval_branch import approval_folder
+from ai_lessons.git.worktree import locate
 from ai_lessons.model.approval import (
     ApprovalPolicy,
     merged_branches,
@@ -110,7 +111,7 @@ def test_memory_that_was_damaged_is_no_memory(mine: Clone) -> None:
     mine.approved()
     mine.view()
     worktree = locate(mine.root)
-    place = folder(worktree.state_dir)
+    place = approval_folder(worktree.state_dir)
     (place / "remembered.json").write_text("[1")
     (place / "proposals.jsonl").write_bytes(b"\xff{}\n[]\n")
     assert (kinds(mine), mine.served()) == ([], "Use X")

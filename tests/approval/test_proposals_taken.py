@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.approval import proposals
+from ai_lessons.approval import outcomes
 from ai_lessons.errors import Conflict, UnsavedEdits
-from ai_lessons.git import commit
+from ai_lessons.git import branch_move
 from ai_lessons.git.worktree import Worktree
 from approval.approval_world import BRANCH, PATH, RULE, text
 from approval.proposal_world import Desk
@@ -165,7 +165,7 @@ def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(
 def when_built(closing: ExitStack, moment: Callable[[], object]) -> list[str]:
     """Call `moment` once, between the making of the commit and the move of the branch; the commits that were made."""
     built: list[str] = []
-    original = commit.check_out
+    original = branch_move.check_out
 
     def late(worktree: Worktree, what: str, *command: str, log: str) -> None:
         built.append(command[-1])
@@ -173,7 +173,7 @@ def when_built(closing: ExitStack, moment: Callable[[], object]) -> list[str]:
             moment()
         original(worktree, what, *command, log=log)
 
-    closing.enter_context(instead("ai_lessons.git.commit.check_out", late))
+    closing.enter_context(instead("ai_lessons.git.branch_move.check_out", late))
     return built
 
 
@@ -231,7 +231,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     done = desk.reject(reason="We use Y: it is faster")
     assert desk.run("branch", "--list", "rules/*") == ""
     path = "2026/01JD3Z8QK5W7M2X9V4T6RRRRRR-use-x.md"
-    found = proposals.read_rejection((desk.root / ".ai-lessons/rejected" / path).read_bytes())
+    found = outcomes.read_rejection((desk.root / ".ai-lessons/rejected" / path).read_bytes())
     assert found is not None
     assert (found.reason, found.commit, found.text, found.entry) == (
         "We use Y: it is faster", commit, text("Use X"), RULE,
@@ -240,7 +240,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     assert desk.status() == "M global/docs/unversioned/a.md"
     assert (desk.waiting(), desk.served()) == ([], None)
     seen = desk.trunk()
-    assert [one.reason for one in proposals.rejected(seen)] == ["We use Y: it is faster"]
+    assert [one.reason for one in outcomes.rejected(seen)] == ["We use Y: it is faster"]
     clean(git, desk.root)
 
 

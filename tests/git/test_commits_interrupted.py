@@ -47,7 +47,7 @@ def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
 def test_a_job_whose_process_died_while_its_files_were_put_in_place_is_picked_up(
     store: Store, git: Git
 ) -> None:
-    dies_while(store, add("a.md"), "ai_lessons.git.store.Journal.ready")
+    dies_while(store, add("a.md"), "ai_lessons.git.journal.Journal.ready")
     assert store.pending() == ()
     assert len(store.save().commits) == 1
     assert git(store.root, "show", "HEAD:a.md") == "text"
@@ -117,7 +117,7 @@ def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_da
 
 
 def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(store: Store, git: Git) -> None:
-    for step in ("objects.write_all", "commit.write_new"):
+    for step in ("objects.write_all", "branch_move.write_new"):
         with failing(f"ai_lessons.git.{step}", FULL):
             done = store.apply(add(f"{step}.md"))
         assert "no space left" in done.waiting

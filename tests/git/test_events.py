@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git.store import FOLDER, PART_BYTES, Change, EventLog, Job, Store
+from ai_lessons.git.event_log import FOLDER, PART_BYTES, EventLog
+from ai_lessons.git.store import Change, Job, Store
 from real_world import Git, put_file
 
 MONTH = "2026-11"
@@ -18,7 +19,7 @@ MONTH = "2026-11"
 APPENDER = """
 import sys
 from pathlib import Path
-from ai_lessons.git.store import EventLog
+from ai_lessons.git.event_log import EventLog
 root, state, who = sys.argv[1:]
 log = EventLog(Path(root), Path(state))
 sys.stdin.readline()

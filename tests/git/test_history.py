@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.git.objects import History, unified
+from ai_lessons.git.history import History, unified
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.approval import trailers
 from real_world import Git, commit_all, put_file

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.errors import UnsavedEdits
-from ai_lessons.git import commit, plumbing
+from ai_lessons.git import branch_move, plumbing
 from approval.approval_world import PATH, text
 from approval.proposal_world import Desk
 from git.conftest import Opened
@@ -23,14 +23,14 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
     desk.propose({PATH: text("Use X")})
     pid = os.fork()
     if pid == 0:
-        real = commit.check_out
+        real = branch_move.check_out
 
         def die(*given: Any, **named: Any) -> None:
             if after:
                 real(*given, **named)
             os._exit(9)
 
-        commit.check_out = die
+        branch_move.check_out = die
         desk.approve()
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_lessons.approval.proposals import Rejection, joined, read_rejection
+from ai_lessons.approval.outcomes import Rejection, joined, read_rejection
 from ai_lessons.git.store import Actor, message_of
 from ai_lessons.model.approval import (
     REPORT_LIMIT,

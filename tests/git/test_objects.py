@@ -8,9 +8,9 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import objects
-from ai_lessons.git.commit import loose
 from ai_lessons.git.objects import Draft, opened
 from ai_lessons.git.store import Store
+from ai_lessons.git.uncommitted import loose
 from ai_lessons.git.worktree import locate
 from git.conftest import Opened
 from git.steps import add, note_only

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import GitMissing, NotFound, StorageFailed
-from ai_lessons.git import plumbing, processes
+from ai_lessons.git import network, plumbing, processes
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import locate
 from real_world import Git, ends, put_program
@@ -47,7 +47,7 @@ RIGHTS, UNTRUSTED = (
 def test_the_lines_of_git_that_say_why_are_said_with_what_helps(
     err: str, reason: str, advice: str
 ) -> None:
-    words, help_with = plumbing.why(err)
+    words, help_with = network.why(err)
     assert words == reason
     assert advice in help_with
     assert bool(advice) == bool(help_with)

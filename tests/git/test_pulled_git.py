@@ -8,7 +8,8 @@ import pytest
 from ai_lessons.app.setup import clone, init
 from ai_lessons.errors import Refused
 from ai_lessons.git import plumbing, sync
-from ai_lessons.git.objects import History, opened
+from ai_lessons.git.history import History
+from ai_lessons.git.objects import opened
 from ai_lessons.git.store import Change, Job, Store
 from ai_lessons.git.worktree import Worktree, locate, read_head
 from git.conftest import Opened

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import Conflict, Refused, StorageFailed
-from ai_lessons.git import files, store
-from ai_lessons.git.store import ANY, Actor, Change, Job, Store, held
+from ai_lessons.git import files, journal
+from ai_lessons.git.journal import held
+from ai_lessons.git.store import ANY, Actor, Change, Job, Store
 from ai_lessons.model.layout import blob_id
 from git.steps import add
 from real_world import Git, failing, instead
@@ -212,7 +213,7 @@ def lock(tmp_path: Path) -> Path:
 def busy(monkeypatch: pytest.MonkeyPatch, lock: Path, until: float) -> Other:
     lock.parent.mkdir()
     other = Other(lock, until)
-    monkeypatch.setattr(store, "time", other)
+    monkeypatch.setattr(journal, "time", other)
     return other
 
 

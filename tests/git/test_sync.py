@@ -17,8 +17,9 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.git.commit import Committer
+from ai_lessons.git.conflicts import kept
 from ai_lessons.git.store import Change, Job, Store
-from ai_lessons.git.sync import Synced, decide, kept, sync, torn_now
+from ai_lessons.git.sync import Synced, decide, sync, torn_now
 from real_world import Git, commit_all, ends, put_file, put_program
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
@@ -717,7 +718,7 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     silent = put_program(tmp_path / "ssh", f'#!/bin/sh\necho $$ > "{alive}"\nexec sleep 1000\n')
     team.ann.run("config", "core.sshCommand", str(silent))
     team.ann.run("remote", "set-url", "origin", "ssh://nowhere.example/hub.git")
-    monkeypatch.setattr("ai_lessons.git.plumbing.REMOTE_SECONDS", 3.0)
+    monkeypatch.setattr("ai_lessons.git.network.REMOTE_SECONDS", 3.0)
     with pytest.raises(Unreachable, match="no answer within 3 seconds"):
         team.ann.sync()
     # on a machine that is busy enough it was ended before it could say its number

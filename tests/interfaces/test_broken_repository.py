@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ai_lessons.git.worktree import PROPOSALS
+from ai_lessons.git.approval_branch import PROPOSALS
 from interfaces.world import Outcome, Run, run_inside
 from real_world import Git, commit_all, put_file
 

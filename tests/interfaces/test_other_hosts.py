@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.interfaces import agent_hook
+from ai_lessons.model.edits import Edit
 from ai_lessons.model.entries import Moment
-from ai_lessons.model.tool_calls import Edit
 from ai_lessons.telling.pipeline import AgentEvent
 from interfaces.agent_host import EVENTS, Host, add
 from interfaces.world import run_inside

@@ -22,7 +22,7 @@ from ai_lessons.app.resources import PassagePreview, Refreshed
 from ai_lessons.app.search_index import ModelState
 from ai_lessons.app.validation import Report
 from ai_lessons.errors import Problem
-from ai_lessons.git.objects import FileRevision
+from ai_lessons.git.history import FileRevision
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import BARE, View, clean

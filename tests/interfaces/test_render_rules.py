@@ -15,7 +15,7 @@ from ai_lessons.app.answers import (
     Written,
 )
 from ai_lessons.app.review import Audit, AuditRow, Decided
-from ai_lessons.approval.proposals import TakenProposal
+from ai_lessons.approval.outcomes import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import clean

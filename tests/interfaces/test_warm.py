@@ -32,8 +32,8 @@ from ai_lessons.interfaces import agent_hook, output, text
 from ai_lessons.interfaces.daemon import Helper
 from ai_lessons.interfaces.output import View
 from ai_lessons.model import Places, TierPlace
+from ai_lessons.model.edits import Edit
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.model.tool_calls import Edit
 from ai_lessons.search.index import FEW
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson

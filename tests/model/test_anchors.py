@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model import anchors
+from ai_lessons.model import anchors, definitions
 from ai_lessons.model.anchors import Verdict, parse
 
 PYTHON = """
@@ -139,7 +139,7 @@ def test_whatever_stands_in_about_is_read(about: list[dict[str, str | None]]) ->
 def test_a_name_or_a_key_is_found_with_its_lines(
     path: str, text: str, name: str, lines: list[tuple[int, int]], value: str | None
 ) -> None:
-    entry = anchors.definition(path, text, name)
+    entry = definitions.definition(path, text, name)
     assert entry is not None
     assert (list(entry.lines), entry.value) == (lines, value)
 
@@ -147,10 +147,10 @@ def test_a_name_or_a_key_is_found_with_its_lines(
 @pytest.mark.parametrize(
     ("path", "text", "name"),
     [("a.py", PYTHON, "total"), ("a.py", PYTHON, "Cart.lines"), ("a.ts", TYPESCRIPT, "map"), ("a.c", C, "other"),
-     ("p.toml", "[a]\nx = 1\n[b]\nx = 2\n", "x"), ("p.json", "{", "x"), ("a.py", "x" * (anchors.LARGEST + 1), "x")],
+     ("p.toml", "[a]\nx = 1\n[b]\nx = 2\n", "x"), ("p.json", "{", "x"), ("a.py", "x" * (definitions.LARGEST + 1), "x")],
 )  # fmt: skip
 def test_what_is_only_used_or_is_there_twice_is_not_found(path: str, text: str, name: str) -> None:
-    assert anchors.definition(path, text, name) is None
+    assert definitions.definition(path, text, name) is None
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_value_is_compared_as_people_write_it() -> None:
         ("true", "True"),
         ("[1,2]", "[1, 2]"),
     ):
-        now = anchors.State("", anchors.plain(held))
+        now = anchors.State("", definitions.plain(held))
         assert anchors.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
     assert anchors.judged(parse("a.py::X=30"), anchors.State("", "31")) is Verdict.CHANGED
 

@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model import command_patterns
-from ai_lessons.model.command_patterns import (
-    CommandPattern,
-    Seen,
-    blamed,
-    called,
-    destroys,
-    fits,
-    named_forms,
-    texts,
-)
+from ai_lessons.model import command_forms, command_patterns
+from ai_lessons.model.command_forms import called, fits, named_forms
+from ai_lessons.model.command_patterns import CommandPattern, Seen, blamed, destroys, texts
 from ai_lessons.model.transcripts import Step
 
 OK, BAD = "", "Exit code 1\nSyntaxError: invalid syntax"
@@ -189,7 +181,7 @@ def test_a_draft_says_its_commands_in_a_form_that_is_read_back(
 @given(st.text(max_size=200), st.text(max_size=60))
 def test_any_text_names_forms_or_none(text: str, folder: str) -> None:
     for form in named_forms(text):
-        assert isinstance(form, command_patterns.Form)
+        assert isinstance(form, command_forms.Form)
         assert form.fits(form.words, form.inside) or form.inside
     assert isinstance(fits(named_forms(text), called(text, folder)), bool)
 
@@ -257,12 +249,12 @@ def test_a_warning_of_what_destroys_may_be_told_and_no_address_to_fetch_from() -
 
 
 def test_what_a_lesson_warns_of_is_seen_through_shells_and_runners() -> None:
-    forms = command_patterns.named_forms("running `git push --force`")
+    forms = command_forms.named_forms("running `git push --force`")
     for line in (
         "bash -lc 'git push --force'", '"git" push --force', "timeout -k 1 5 git push --force", "git push --force",
         "sudo sh -c 'env A=1 git push --force'", "find . -exec git push --force ';'", "eval git push --force",
     ):  # fmt: skip
-        assert command_patterns.fits(forms, command_patterns.runs(line, "/home/ann/shop")), line
-    assert not command_patterns.fits(
-        forms, command_patterns.runs("echo 'git push --force'", "/home/ann/shop")
+        assert command_forms.fits(forms, command_forms.runs(line, "/home/ann/shop")), line
+    assert not command_forms.fits(
+        forms, command_forms.runs("echo 'git push --force'", "/home/ann/shop")
     )

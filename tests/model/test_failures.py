@@ -4,19 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model import transcripts
+from ai_lessons.model import failures, simple_commands
 from ai_lessons.model.entries import Entry, Kind
-from ai_lessons.model.transcripts import (
-    BAR,
-    alike,
-    attempts,
-    programs,
-    quoted_in,
-    rarity,
-    shape,
-    shown_in,
-    telling,
-)
+from ai_lessons.model.failures import BAR, alike, quoted_in, rarity, shape, shown_in, telling
+from ai_lessons.model.simple_commands import attempts, programs
 
 ONE = "fatal: The current branch cart has no upstream branch."
 WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\n\n    git push -u origin cart\n"
@@ -24,7 +15,7 @@ WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\
 
 def likely(one: str, other: str) -> float:
     kept = shape(one)
-    return transcripts.chance(alike(kept, shape(other), rarity([kept])))
+    return failures.chance(alike(kept, shape(other), rarity([kept])))
 
 
 def test_names_paths_and_numbers_do_not_count() -> None:
@@ -64,7 +55,7 @@ def test_another_failure_of_the_same_program_is_not(other: str) -> None:
     ],
 )  # fmt: skip
 def test_what_reads_like_an_error(said: str, failed: bool) -> None:
-    assert transcripts.looks_failed(said) is failed
+    assert failures.looks_failed(said) is failed
 
 
 @given(st.text(), st.text())
@@ -115,7 +106,7 @@ def test_what_may_fail_in_earnest(command: str, found: tuple[str, ...]) -> None:
     ],
 )  # fmt: skip
 def test_writing_a_lesson_is_recognised(command: str, adds: bool) -> None:
-    assert transcripts.adds_a_lesson(command) is adds
+    assert simple_commands.adds_a_lesson(command) is adds
 
 
 @given(st.text(alphabet="ab -;|&()<>'\"$\n\\`!EOF=.", max_size=60))
@@ -165,10 +156,10 @@ def test_a_failure_that_a_text_keeps_is_read_again(command: str, output: str) ->
     said = telling(output)
     if not said:
         return
-    block = transcripts.in_block(command, said)
-    assert transcripts.keeps_one(f"Do this.\n\n{block}")
+    block = failures.in_block(command, said)
+    assert failures.keeps_one(f"Do this.\n\n{block}")
     entry = Entry("x", Kind.LESSON, "t", "p/lessons/x.md", "p", body=block)
-    assert list(transcripts.recorded(entry)) == [shape(said)]
+    assert list(failures.recorded(entry)) == [shape(said)]
 
 
 def test_a_message_that_a_lesson_quotes_is_met_with_the_names_that_the_program_prints() -> None:

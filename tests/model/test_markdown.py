@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import markdown, texts
-from ai_lessons.model.markdown import REMOVE, edit, parse, render
+from ai_lessons.model.markdown import edit, parse, render
 from ai_lessons.model.texts import as_utf8, codec_of, decode, is_utf8, split
+from ai_lessons.model.yaml_edit import REMOVE
 
 LESSON = """\
 ---

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model.markdown import adoc, notebook, rst
+from ai_lessons.model.markup import adoc, notebook, rst
 from ai_lessons.model.texts import escaped, may_have_headings
 
 

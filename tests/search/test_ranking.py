@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import EntrySummary, Kind
-from ai_lessons.model.texts import stem
+from ai_lessons.model.languages import stem
 from ai_lessons.search import ranking
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.ranking import (

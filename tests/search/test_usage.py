@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, UsageCache
-from ai_lessons.git.store import LogFile
+from ai_lessons.git.event_log import LogFile
 from ai_lessons.learning.statistics import USES, Event, Tallies, line_of, read_lines
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 

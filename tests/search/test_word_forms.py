@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.model.entries import Filter
-from ai_lessons.model.texts import is_english, languages, stem
+from ai_lessons.model.languages import is_english, languages, stem
 from ai_lessons.search.embedding import readable
 from ai_lessons.search.ranking import (
     BAR,

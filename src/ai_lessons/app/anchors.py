@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app.answers import Stale
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
-from ai_lessons.git import files, plumbing
+from ai_lessons.git import external_files, files, plumbing
 from ai_lessons.git.commits import changing, renamed_to, renames, with_folders
 from ai_lessons.git.worktree import locate, read_head
-from ai_lessons.model import anchors, expression, layout
+from ai_lessons.model import anchors, definitions, expression, layout
 from ai_lessons.model.anchors import Anchor, State, Verdict, anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind, json_fields
 
@@ -154,17 +154,17 @@ class CodeFolder:
     @cached_property
     def names(self) -> list[str]:
         """What the project is called: by its remote, its package, its folder."""
-        return files.names_of(self.top)
+        return external_files.names_of(self.top)
 
     @cached_property
     def _folder_name(self) -> str:
-        return files.name_of(self.top)
+        return external_files.name_of(self.top)
 
     def is_called(self, name: str) -> bool:
         """Whether the project has this name."""
         # the other names are read from TOML files
-        same = files.same_name(self._folder_name, name)
-        return same or any(files.same_name(x, name) for x in self.names)
+        same = external_files.same_name(self._folder_name, name)
+        return same or any(external_files.same_name(x, name) for x in self.names)
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -189,7 +189,10 @@ class CodeFolder:
         for glob in globs:
             if not any(layout.matches(glob, path) for path in self.paths):
                 missing.append(glob)
-        return [f"applies_to {glob} names no file of {files.name_of(self.top)}" for glob in missing]
+        return [
+            f"applies_to {glob} names no file of {external_files.name_of(self.top)}"
+            for glob in missing
+        ]
 
     # --- now ---
 
@@ -223,7 +226,7 @@ class CodeFolder:
     def text(self, path: str) -> str:
         """A file as it is now. Raises as `files.read_file`."""
         return (
-            files.read_file(self.top, path, anchors.LARGEST)[0]
+            files.read_file(self.top, path, definitions.LARGEST)[0]
             .decode("utf-8", "replace")
             .replace("\r\n", "\n")
         )
@@ -357,16 +360,16 @@ class CodeFolder:
             place = anchors.parse(row.place)
         else:
             place = anchor
-        after = files.beginning(self.top / place.path, self.top, anchors.LARGEST)
+        after = external_files.beginning(self.top / place.path, self.top, definitions.LARGEST)
         old, new = (
-            anchors.definition(x.path, text, x.symbol)
+            definitions.definition(x.path, text, x.symbol)
             for x, text in ((anchor, before), (place, after))
         )
         return old.text if old else "", new.text if new else None
 
     def diff(self, anchor: Anchor, row: AnchorVerdict) -> str:
         """How the text of a symbol differs from that before the change that a verdict names, if git has that."""
-        from ai_lessons.git.objects import unified
+        from ai_lessons.git.history import unified
 
         old, new = self.sides(anchor, row)
         if old:
@@ -469,7 +472,7 @@ class CodeFolder:
         # a name that more than 40 files hold tells nothing of where the code went
         for path in holding if len(holding) <= 40 else ():
             with suppress(AiLessonsError):
-                for symbol in anchors.names(path, self.text(path)):
+                for symbol in definitions.names(path, self.text(path)):
                     if re.split(r"\.|::", symbol)[-1] == name:
                         yield path, symbol
 
@@ -691,7 +694,7 @@ def code_around(repo: RepositorySession, questions: int | None = None) -> CodeFo
     Around the knowledge, else around the caller's folder.
     """
     knowledge, cwd = repo.store.worktree.prefix, repo.options.cwd
-    top = repo.store.worktree.top if knowledge else files.top_of(cwd)
+    top = repo.store.worktree.top if knowledge else external_files.top_of(cwd)
     if top is None or (not knowledge and top.resolve() == repo.store.root.resolve()):
         return None
     try:
@@ -817,7 +820,9 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
             if _same(y, commands[0]):
                 results.append(EntryAbout(x, f"command: {y}", Verdict.HOLDS))
         return tuple(results)
-    asked_places = _by_each_name(_typed(place, cwd, files.top_of(cwd)), files.top_of(cwd))
+    asked_places = _by_each_name(
+        _typed(place, cwd, external_files.top_of(cwd)), external_files.top_of(cwd)
+    )
     names = []
     for asked in asked_places:
         if not asked.symbol:
@@ -928,7 +933,7 @@ def _touched_line(code: CodeFolder | None, anchor: Anchor, path: str, lines: set
     with suppress(AiLessonsError):
         part = None
         if code:
-            part = anchors.definition(path, code.text(path), anchor.symbol)
+            part = definitions.definition(path, code.text(path), anchor.symbol)
     if part:
         spans = part.lines
     else:
@@ -1062,7 +1067,7 @@ def _typed(text: str, cwd: Path, top: Path | None) -> Anchor:
                 return anchor
         base = top
         if os.path.isabs(os.path.expanduser(path)):
-            base = files.top_of(Path(whole).parent) or top or cwd
+            base = external_files.top_of(Path(whole).parent) or top or cwd
         if base and whole.startswith(f"{base}{os.sep}"):
             text = os.path.relpath(whole, base) + "/" * path.endswith("/") + mark + tail
         return anchors.parse(text)
@@ -1091,7 +1096,7 @@ def _resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
             f"Python cannot parse {anchor.path}", hint="mend it, or name the file alone"
         )
     if now is None:
-        every = anchors.names(anchor.path, code.text(anchor.path))
+        every = definitions.names(anchor.path, code.text(anchor.path))
         last = anchor.symbol.rpartition(".")[2]
         near = [x for x in every if x.rpartition(".")[2] == last][:3] or get_close_matches(
             anchor.symbol, every, 3, 0.4
@@ -1243,7 +1248,7 @@ def looked_again(repo: RepositorySession, summary: EntrySummary, text: str) -> R
         if now and row.verdict is Verdict.CHANGED:
             old, new = code.sides(anchor, row)
             if anchor.value is not None:
-                old, new = anchors.plain(anchor.value), now.value or new
+                old, new = definitions.plain(anchor.value), now.value or new
             changed.append(f"{anchor._replace(value=None)} {_old_and_new(old, new or '')}")
             outdated += anchors.still_stated(text, old, new or "", value=anchor.value is not None)
         if now is None:

@@ -14,7 +14,7 @@ from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Status, 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ai_lessons.git.objects import FileRevision
+    from ai_lessons.git.history import FileRevision
     from ai_lessons.learning.kept import RuleSessions
     from ai_lessons.learning.selection import NotShown, ShownEntry
     from ai_lessons.learning.statistics import Counted, ParameterState, UsageTally

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ai_lessons.approval import state
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
+from ai_lessons.git.approval_branch import branch_name, tracking
 from ai_lessons.git.commits import commits, contained
-from ai_lessons.git.worktree import branch_name, read_ref, tracking
+from ai_lessons.git.worktree import read_ref
 from ai_lessons.model.approval import MERGED
 from ai_lessons.model.entries import Kind, handle
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.open_repository import OpenRepository
-    from ai_lessons.git.objects import Introduced
+    from ai_lessons.git.history import Introduced
     from ai_lessons.git.store import Change
 
 AI, USER, AGENT = "ai", "user", "agent"

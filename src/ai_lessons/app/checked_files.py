@@ -17,7 +17,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
-from ai_lessons.git import files, plumbing, worktree
+from ai_lessons.git import external_files, plumbing, worktree
 from ai_lessons.model import expression, layout
 from ai_lessons.model.rule_checks import LARGEST
 
@@ -84,7 +84,7 @@ def seen(top: Path, path: str) -> Seen:
         return Seen()
     megabytes = f"{status.st_size / 1_000_000:.1f} MB"
     try:
-        data, _ = files.read(file, LARGEST, within=top)
+        data, _ = external_files.read(file, LARGEST, within=top)
         text = decoded(data)
     except AiLessonsError:
         if status.st_size <= LARGEST:
@@ -161,7 +161,7 @@ class CheckedFiles:
         """Raises NotFound: no such commit. UsageError: there is no git that knows of any."""
         self._top, self._below, self._since = top, [path.rstrip("/") for path in below], since
         self._entries = [place.store.root for place in repo.every]
-        self._git = worktree.locate(top) if files.top_of(top) is not None else None
+        self._git = worktree.locate(top) if external_files.top_of(top) is not None else None
         self._hunks: list[Hunk] = []
         # What cannot be looked at, whatever rule looks, and why
         self.unseen: dict[str, str] = {}
@@ -181,7 +181,7 @@ class CheckedFiles:
     def names(self) -> list[str]:
         """The files to look at, relative to the top; notes in `unseen` what of them cannot be."""
         if self._git is None:
-            every = files.expand(
+            every = external_files.expand(
                 [str(self._top / path) for path in self._below or [""]], self._top, recursive=True
             )
             names = set()
@@ -364,7 +364,7 @@ class CheckedFiles:
         """
         with suppress(AiLessonsError):
             if self._gone:
-                data = files.read(self._top / path, LARGEST, within=self._top)[0]
+                data = external_files.read(self._top / path, LARGEST, within=self._top)[0]
             else:
                 data = b""
             blob = sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()

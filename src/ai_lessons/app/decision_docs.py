@@ -15,12 +15,12 @@ from ai_lessons.connectors.decision_records import Record, SourceFile
 from ai_lessons.connectors.exporters import OTHER, Bundle, Item, noting
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
-from ai_lessons.git import files as git_files
+from ai_lessons.git import external_files
 from ai_lessons.git.store import Change
 from ai_lessons.model import layout, markdown
 from ai_lessons.model.entries import NO_LONGER, Filter, Kind, handle
 from ai_lessons.model.layout import blob_id, project_name
-from ai_lessons.model.markdown import REMOVE
+from ai_lessons.model.yaml_edit import REMOVE
 from ai_lessons.search.terms import letters
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _record(file: FoundFile, sources: Sources) -> Record | str:
         return "hidden"
     if not named and not layout.is_markdown(name):
         return "not Markdown"
-    data, _ = git_files.read(path)
+    data, _ = external_files.read(path)
     source = SourceFile(name, data, _portable(path), sources.ref(path, data))
     return decision_records.read(source, named=named) or "no decision record"
 

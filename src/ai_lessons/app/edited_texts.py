@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.checked_files import new_lines, seen
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.model.rule_checks import LARGEST
-from ai_lessons.model.tool_calls import (
+from ai_lessons.model.edits import (
     APPENDED,
     CELL,
     COPIED,
@@ -28,6 +27,7 @@ from ai_lessons.model.tool_calls import (
     UNSEEN,
     Edit,
 )
+from ai_lessons.model.rule_checks import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,7 +14,7 @@ from ai_lessons.app import authorship, secrets
 from ai_lessons.app.link_effects import refuse_circle, superseded
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
-from ai_lessons.git import files
+from ai_lessons.git import external_files
 from ai_lessons.git.store import Applied, Change
 from ai_lessons.learning.statistics import (
     ABLATION,
@@ -26,7 +26,15 @@ from ai_lessons.learning.statistics import (
     curiosity,
     learned,
 )
-from ai_lessons.model import expression, frontmatter, layout, lessons, markdown, transcripts
+from ai_lessons.model import (
+    expression,
+    failures,
+    frontmatter,
+    layout,
+    lessons,
+    markdown,
+    simple_commands,
+)
 from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
@@ -42,8 +50,8 @@ from ai_lessons.model.entries import (
     json_fields,
 )
 from ai_lessons.model.layout import blob_id, project_name
-from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, escaped
+from ai_lessons.model.yaml_edit import REMOVE
 from ai_lessons.search.ranking import fold
 from ai_lessons.search.terms import ALIKE, READ, letters, likeness, terms
 
@@ -85,8 +93,8 @@ def text_of_file(file: str, cwd: Path) -> str:
 
     Raises as `files.typed` and `files.read`.
     """
-    path = files.typed(files.expanded(file), cwd)
-    return decode(files.read(path, pipes=True)[0], file)
+    path = external_files.typed(external_files.expanded(file), cwd)
+    return decode(external_files.read(path, pipes=True)[0], file)
 
 
 def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
@@ -354,7 +362,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     the one that is named; a server that knows none takes the latest of its folder, if the lesson
     names a program that failed there.
     """
-    if not options.agent or transcripts.keeps_one(draft.content):
+    if not options.agent or failures.keeps_one(draft.content):
         return ""
     state, name = options.state_dir, options.session or ""
     is_known = app.agent_sessions.is_remembered(state, name)
@@ -371,10 +379,10 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
 
     def fits(failure: Failure) -> tuple[int, int]:
         programs = set()
-        for program in transcripts.programs(failure.command):
+        for program in simple_commands.programs(failure.command):
             programs.add(program.lower())
-        about = {*_WORD.findall(failure.command.lower())} | transcripts.words_of(
-            transcripts.shape(failure.output)
+        about = {*_WORD.findall(failure.command.lower())} | failures.words_of(
+            failures.shape(failure.output)
         )
         return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(
             about & words
@@ -388,7 +396,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
     if not named:
         return ""
     failure = max(reversed(named), key=fits)
-    block = escaped(transcripts.in_block(failure.command, failure.output))
+    block = escaped(failures.in_block(failure.command, failure.output))
     if secrets.secrets_in(block):
         return ""
     return block

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Query, Usage
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.connectors.manifests import Use
-    from ai_lessons.git.objects import FileRevision
+    from ai_lessons.git.history import FileRevision
     from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
     from ai_lessons.search.catalog import CatalogReader
@@ -373,7 +373,7 @@ def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:
 def difference(path: str, old: str, new: str) -> str:
     """How two texts differ, as a unified diff."""
     # a list shows no difference
-    from ai_lessons.git.objects import unified
+    from ai_lessons.git.history import unified
 
     return unified(path, old.encode(), new.encode())
 
@@ -492,7 +492,7 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     repo, summary = opened.holding(ref)
     path, store = repo.file_of(summary), repo.store
     if rev is None and store.head().commit is None:
-        from ai_lessons.git.objects import unified
+        from ai_lessons.git.history import unified
 
         return app.secrets.masked_file(unified(path, None, store.read(path)), {})
     return app.secrets.masked_file(repo.history.diff(path, rev or "HEAD"), {})
@@ -508,7 +508,7 @@ def change_of_rule(opened: Library, ref: str, commit: str) -> str:
     pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
     if pair is None:
         raise NotFound(f"commit of {summary.handle}", commit)
-    from ai_lessons.git.objects import unified
+    from ai_lessons.git.history import unified
 
     after, before = pair
     old = None
@@ -698,7 +698,7 @@ def _unix(data: bytes) -> bytes:
 
 def _diff(path: str, approved: bytes, other: bytes | None, where: str) -> str:
     # most have none, and need not load what reads git's objects
-    from ai_lessons.git.objects import unified
+    from ai_lessons.git.history import unified
 
     if other is not None:
         other_name = f"{path} ({where})"
@@ -811,7 +811,7 @@ def _title(related: Related) -> str:
 def _merge_lines(repo: RepositorySession, summary: EntrySummary) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     # only the history of an entry asks for it
-    from ai_lessons.approval.proposals import taken_on
+    from ai_lessons.approval.outcomes import taken_on
 
     for proposal in taken_on(repo.store.worktree, repo.rules.ref(), summary.id):
         if proposal.how == "merge":

@@ -20,29 +20,31 @@ from ai_lessons.app.answers import LessonDraft, PastSessions, RuleDraft, Suggest
 from ai_lessons.app.quotes import HIDDEN, Quote, Statement, cleaned
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
+from ai_lessons.git import external_files, transcript_files
 from ai_lessons.git import files as git_files
-from ai_lessons.git import transcript_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.learning.statistics import clean_session
+from ai_lessons.model import command_forms, expression, lessons, simple_commands
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import expression, lessons
-from ai_lessons.model import transcripts as model_transcripts
+from ai_lessons.model import failures as model_failures
 from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.check_forms import checks_of
+from ai_lessons.model.command_forms import named_commands
 from ai_lessons.model.command_patterns import (
     LEAST_SESSIONS,
     CommandPattern,
     Difference,
     Happened,
     Seen,
-    named_commands,
 )
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, EntrySummary, Filter, Kind
+from ai_lessons.model.failures import READER
 from ai_lessons.model.layout import any_match, check_path
 from ai_lessons.model.rule_checks import InvalidPattern
+from ai_lessons.model.simple_commands import base_name
 from ai_lessons.model.texts import one_line
-from ai_lessons.model.transcripts import READER, Transcript, base_name
+from ai_lessons.model.transcripts import Transcript
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from ai_lessons.model import Where
     from ai_lessons.model.command_checks import CommandCheck
     from ai_lessons.model.done_checks import DoneCheck
-    from ai_lessons.model.transcripts import Shape
+    from ai_lessons.model.failures import Shape
 
 
 # Files of a draft that were edited after its failure, the most frequent first
@@ -240,8 +242,8 @@ def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
 
 def _attempt(command: str) -> str:
     """What a command line tries, in short: its first attempt, else its program."""
-    return next(iter(model_transcripts.attempts(command)), "") or " ".join(
-        model_transcripts.programs(command)[:1]
+    return next(iter(simple_commands.attempts(command)), "") or " ".join(
+        simple_commands.programs(command)[:1]
     )
 
 
@@ -287,14 +289,14 @@ def measured(
             if call.failed:
                 calls.append(call)
         new = [
-            (call.words[0], model_transcripts.shape(model_transcripts.headline(call.output)))
+            (call.words[0], model_failures.shape(model_failures.headline(call.output)))
             for call in calls
         ]
         failed += len(new)
         met += sum(any(_same(shape, other) for other in shapes[program]) for program, shape in new)
         for program, shape in new:
             if shape not in shapes[program]:
-                shapes[program] = [*shapes[program], shape][-model_transcripts.COMPARED :]
+                shapes[program] = [*shapes[program], shape][-model_failures.COMPARED :]
     warned, helped = (
         sum(draft.warned for draft in candidates),
         sum(draft.helped for draft in candidates),
@@ -305,7 +307,7 @@ def measured(
 
 
 def _same(shape: Shape, other: Shape) -> bool:
-    return model_transcripts.alike(shape, other, {}) >= model_transcripts.SAME
+    return model_failures.alike(shape, other, {}) >= model_failures.SAME
 
 
 # Failures that nothing helps with that are named
@@ -438,7 +440,9 @@ def _play(
             continue
         error = f"$ {step.text}\n{step.output}"
         call = commands.blamed_call(error, step.cwd)
-        warned = any(commands.fits(named_commands(summary), call) for summary in warnings.values())
+        warned = any(
+            command_forms.fits(named_commands(summary), call) for summary in warnings.values()
+        )
         result = telling.offers.at_a_failure(opened, error, helped, folders, words=True)
         helped |= {summary.id for summary in result.entries}
         does = []
@@ -453,7 +457,7 @@ def _play(
             characters=_length(result),
         )  # fmt: skip
         if not (warned or does or result.ran_next):
-            text = f"{_attempt(step.text)}: {model_transcripts.headline(step.output)}"[:200]
+            text = f"{_attempt(step.text)}: {model_failures.headline(step.output)}"[:200]
             unhelped.append((text, (error, folders)))
     return counts, unhelped, {*helped, *warnings}
 
@@ -507,7 +511,7 @@ def harvest(
     seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
     if team:
         seen += _of_team(
-            git_files.typed(git_files.expanded(team), repo.options.cwd), ref, unread_files
+            external_files.typed(external_files.expanded(team), repo.options.cwd), ref, unread_files
         )
     if team:
         files = []
@@ -540,7 +544,9 @@ def harvest(
     if not (folder or since or team):
         _keep_for_hooks(repo.options.state_dir, candidates)
     chosen = tuple(
-        each for each in candidates if not project or git_files.same_name(each.project, project)
+        each
+        for each in candidates
+        if not project or external_files.same_name(each.project, project)
     )
     if every:
         shown = chosen
@@ -581,7 +587,7 @@ def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[
     """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
     from ai_lessons.git import checkpoints
 
-    project = next(iter(git_files.names_of(folder)), "")
+    project = next(iter(external_files.names_of(folder)), "")
     for name, place, data in checkpoints.transcripts(folder, ref):
         records = transcript_files.records_in(data)
         try:
@@ -614,7 +620,9 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     seen = _read_at_a_decision(opened, where)
     words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
-    forms = commands.named_forms(f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about)))
+    forms = command_forms.named_forms(
+        f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about))
+    )
     here = _projects_like(project, seen)
     rows = _moments_in(here, seen)
     again = [
@@ -659,7 +667,7 @@ def _projects_like(project: str, seen: Sequence[TranscriptContents]) -> set[str]
     for transcript in seen:
         for moment in transcript.moments:
             name = moment.project
-            if project in {name, GLOBAL_PROJECT} or git_files.same_name(project, name):
+            if project in {name, GLOBAL_PROJECT} or external_files.same_name(project, name):
                 like.add(name)
     return like
 
@@ -691,7 +699,9 @@ def _played(
             # one that cannot be read is no evidence
             for transcript in sessions(file):
                 name = name_of(transcript.first_cwd)
-                if project not in {name, GLOBAL_PROJECT} and not git_files.same_name(project, name):
+                if project not in {name, GLOBAL_PROJECT} and not external_files.same_name(
+                    project, name
+                ):
                     continue
                 session = clean_session(cleaned(transcript.session))
                 speaks = app.played_checks.would_speak(checks, transcript)
@@ -740,7 +750,7 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
         stated.append(lesson.pattern)
     forms = set()
     for text in stated:
-        for form in commands.forms_of(text):
+        for form in command_forms.forms_of(text):
             forms.add(form)
     every = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
     openings = catalog.openings(entry.id for entry in every)
@@ -753,10 +763,10 @@ def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[Harv
         if candidate.id in decided:
             return True
         if candidate.sort == PATTERN:
-            return not forms.isdisjoint(commands.named_forms(candidate.when))
+            return not forms.isdisjoint(command_forms.named_forms(candidate.when))
         if candidate.sort == STATED:
             return any(quote.text[:_TITLE] in text for quote in candidate.quotes for text in texts)
-        shapes = map(model_transcripts.shape, _output_lines(candidate))
+        shapes = map(model_failures.shape, _output_lines(candidate))
         return any(_same(shape, other) for shape in shapes for other in stored_shapes)
 
     return is_stored
@@ -784,7 +794,7 @@ def keep(
     if candidate.seen.calls:
         seen = candidate.seen._asdict()
     programs = []
-    for form in commands.named_forms(candidate.when):
+    for form in command_forms.named_forms(candidate.when):
         programs.append(form.words[0])
     about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
     lesson = lesson._replace(
@@ -876,27 +886,27 @@ def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str 
 
 def ran_next(state_dir: Path, error: str, cwd: str = "") -> str:
     """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
-    command, output = model_transcripts.parted(error)
-    shape = model_transcripts.shape(output)
-    calls = commands.called(command, cwd)
+    command, output = model_failures.parted(error)
+    shape = model_failures.shape(output)
+    calls = command_forms.called(command, cwd)
     general = (row for row in _next(state_dir / FOLDER) if commands.is_general(row[4]))
     if cwd:
-        names = [GLOBAL_PROJECT, *git_files.names_of(Path(cwd)), Path(cwd).name]
+        names = [GLOBAL_PROJECT, *external_files.names_of(Path(cwd)), Path(cwd).name]
     else:
         names = [GLOBAL_PROJECT]
-    here = (row for row in general if any(git_files.same_name(row[1], name) for name in names))
+    here = (row for row in general if any(external_files.same_name(row[1], name) for name in names))
     rows = []
     for row in here:
-        if commands.fits(commands.named_forms(row[2]), calls):
+        if command_forms.fits(command_forms.named_forms(row[2]), calls):
             rows.append(row)
-    shapes = [tuple(map(model_transcripts.shape, row[3].split("\n"))) for row in rows]
-    weights = model_transcripts.rarity([line for lines in shapes for line in lines])
+    shapes = [tuple(map(model_failures.shape, row[3].split("\n"))) for row in rows]
+    weights = model_failures.rarity([line for lines in shapes for line in lines])
     near = (
-        (max(model_transcripts.alike(shape, line, weights) for line in lines), row[5], row[4])
+        (max(model_failures.alike(shape, line, weights) for line in lines), row[5], row[4])
         for lines, row in zip(shapes, rows, strict=True)
     )
     much, sessions, then = max(near, default=(0.0, 0, ""))
-    if model_transcripts.chance(much) < model_transcripts.BAR:
+    if model_failures.chance(much) < model_failures.BAR:
         return ""
     return (
         f"after this failure ran next, and worked, in {commands.count(sessions, 'session')}: {then}"
@@ -948,7 +958,7 @@ def transcripts(
 ) -> list[tuple[Path, os.stat_result]]:
     """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
     if folder:
-        place = git_files.typed(git_files.expanded(folder), cwd)
+        place = external_files.typed(external_files.expanded(folder), cwd)
         if not place.exists():
             hint = "without a folder those of this user's agents are read"
             raise NotFound("folder of transcripts", folder, hint=hint)
@@ -956,11 +966,11 @@ def transcripts(
         for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db"):
             globs.append((place, pattern))
         if place.is_file():
-            file = git_files.kept(place)
+            file = external_files.kept(place)
             globs = [(file.parent, escape(file.name))]
     else:
         globs = agent_hosts.transcripts(where)
-    files = git_files.transcripts(globs)
+    files = external_files.transcripts(globs)
     return [
         (file, status)
         for file, status in files
@@ -971,7 +981,7 @@ def transcripts(
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     # most hosts say it in the records
-    root = git_files.beginning(file.parents[1] / ".project_root").strip()
+    root = external_files.beginning(file.parents[1] / ".project_root").strip()
     yield from _sessions(transcript_files.records(file), Transcript(file.stem, root, str(file)))
 
 
@@ -1002,7 +1012,7 @@ def _masked(command: Happened) -> Happened:
 def project_of(cwd: str) -> str:
     """The name of the project in which an agent worked; empty where it can be none."""
     if os.path.isdir(cwd):
-        names = git_files.names_of(Path(cwd))
+        names = external_files.names_of(Path(cwd))
     else:
         names = []
     for name in (*names, cwd.rstrip("/").rpartition("/")[2]):

@@ -15,16 +15,17 @@ from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.validation import attribute_problems, entry_files
 from ai_lessons.errors import AiLessonsError, NotFound, Refused
 from ai_lessons.git import hooks, plumbing
-from ai_lessons.git.commit import ignored_entries, loose
+from ai_lessons.git.approval_branch import branch_name
 from ai_lessons.git.store import AUTOCOMMIT
-from ai_lessons.git.worktree import branch_name
+from ai_lessons.git.uncommitted import ignored_entries, loose
 from ai_lessons.learning.selection import Effect, measured
 from ai_lessons.learning.statistics import DEFINITIONS, RESET, Event, ParameterState
 from ai_lessons.model import layout
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Filter, Kind, Relation, handle
+from ai_lessons.model.languages import is_english
 from ai_lessons.model.links import clusters
-from ai_lessons.model.texts import first_of, is_english
+from ai_lessons.model.texts import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

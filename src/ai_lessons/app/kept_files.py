@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ai_lessons.app.workspace import RepositorySession
-    from ai_lessons.git.store import PendingCommit
+    from ai_lessons.git.journal import PendingCommit
 
 
 class KeptFile(NamedTuple):

@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.git import plumbing
-from ai_lessons.git.commit import GitIdentity
-from ai_lessons.git.plumbing import Network
-from ai_lessons.git.worktree import (
-    HEADS,
-    branch_of,
-    checked_out_at,
-    proposal_refs,
-    read_ref,
-    tracking,
-)
+from ai_lessons.git.approval_branch import HEADS, branch_of, proposal_refs, tracking
+from ai_lessons.git.identity import GitIdentity
+from ai_lessons.git.network import Network
+from ai_lessons.git.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

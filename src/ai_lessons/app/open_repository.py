@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ai_lessons.approval.inputs import Inputs
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.commit import Committer
-    from ai_lessons.git.objects import History
+    from ai_lessons.git.history import History
     from ai_lessons.git.store import Store
     from ai_lessons.model.approval import BranchView
     from ai_lessons.model.config import RepositoryConfig
@@ -268,12 +268,13 @@ class RulesInForce:
 
         Raises UnsupportedRepository.
         """
-        ref = git.worktree.followed(self._worktree)
-        return (
-            ref
-            or ((named := self._stated()) and git.worktree.follow_first(self._worktree, named))
-            or None
-        )
+        ref = git.approval_branch.followed(self._worktree)
+        if ref:
+            return ref
+        named = self._stated()
+        if not named:
+            return None
+        return git.approval_branch.follow_first(self._worktree, named) or None
 
     def _stated(self) -> str:
         """The approval branch that the settings file here states; empty if it cannot be read."""
@@ -290,10 +291,10 @@ class RulesInForce:
         if (ref and git.worktree.read_ref(self._worktree, ref)) or not self._store.head().commit:
             return ""
         if ref:
-            name = git.worktree.branch_name(ref)
+            name = git.approval_branch.branch_name(ref)
         else:
-            name = self._stated() or git.worktree.DEFAULT
-        remote = git.worktree.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
+            name = self._stated() or git.approval_branch.DEFAULT
+        remote = git.approval_branch.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
         shared = (self._worktree.common_dir / "refs" / "remotes" / remote).exists()
         if shared:
             fetch = f"git fetch {remote} {name}:{name}, or name another: "
@@ -301,7 +302,7 @@ class RulesInForce:
             fetch = ""
         return (
             f"there is no approval branch {name} here{f' or of {remote}' if shared else ''}, so no rule is in force: "
-            f"{fetch}git config {git.worktree.SETTING} BRANCH"
+            f"{fetch}git config {git.approval_branch.SETTING} BRANCH"
         )
 
     def snapshot(self) -> Snapshot:
@@ -528,7 +529,7 @@ class RulesInForce:
 
             yield from notes_on_signers(view, self.signers(view.ref))
         # a commit alone may not move what people follow
-        blob, here = view.files.get(CONFIG_PATH, ""), git.worktree.short_name(view.ref)
+        blob, here = view.files.get(CONFIG_PATH, ""), git.approval_branch.short_name(view.ref)
         if blob:
             named = _named(self._read({blob: CONFIG_PATH}).get(blob, b""))
         else:
@@ -536,7 +537,7 @@ class RulesInForce:
         if named and named != here:
             yield (
                 f"the settings name {named} as the approval branch, and {here} is followed here; "
-                f"if the change was meant: git config {git.worktree.SETTING} {named}"
+                f"if the change was meant: git config {git.approval_branch.SETTING} {named}"
             )
 
 
@@ -611,7 +612,7 @@ class OpenRepository:
     @cached_property
     def history(self) -> History:
         """Git's history of the files."""
-        from ai_lessons.git.objects import History
+        from ai_lessons.git.history import History
 
         return History(self.store.worktree)
 

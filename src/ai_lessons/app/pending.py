@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ai_lessons import app
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.git import worktree as git_worktree
-from ai_lessons.git.worktree import proposal_refs, signature
+from ai_lessons.git import approval_branch
+from ai_lessons.git.approval_branch import proposal_refs, signature
 
 if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
@@ -25,7 +25,7 @@ def count(repo: RepositorySession) -> int:
     # only where proposals wait
     from ai_lessons.approval import state
 
-    place = git_worktree.folder(repo.store.state_dir) / "pending.json"
+    place = approval_branch.approval_folder(repo.store.state_dir) / "pending.json"
     noted = state.kept(place, _key(repo))
     if isinstance(noted, int):
         return noted

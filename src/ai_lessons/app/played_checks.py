@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.git import files
+from ai_lessons.git import external_files
 from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.done_checks import DoneCheck, Succeeded
 
@@ -51,7 +51,7 @@ def would_speak(checks: Sequence[CommandCheck | DoneCheck], transcript: Transcri
                 return True
             remarks.append(step.text)
         elif step.sort == "edit":
-            edits[files.in_project(step.text, Path(transcript.first_cwd))] = number
+            edits[external_files.in_project(step.text, Path(transcript.first_cwd))] = number
         elif step.sort == "command":
             broken = [check for check in of_commands if check.breaks(step.text)]
             if any(not check.was_asked_for(remarks) for check in broken):

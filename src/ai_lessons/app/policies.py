@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from ai_lessons.app.open_repository import OpenRepository
 from ai_lessons.approval.proposals import file_at
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository
-from ai_lessons.git.worktree import branch_name, read_ref, tracking
+from ai_lessons.git.approval_branch import branch_name, tracking
+from ai_lessons.git.worktree import read_ref
 from ai_lessons.model import USER, config, expression, layout, markdown
 from ai_lessons.model.layout import CONFIG_PATH
 

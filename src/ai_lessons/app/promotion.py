@@ -50,8 +50,8 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.lessons import original_of, promoted
-from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import first_of, one_line
+from ai_lessons.model.yaml_edit import REMOVE
 from ai_lessons.search.terms import ALIKE, likeness
 
 if TYPE_CHECKING:

@@ -14,13 +14,14 @@ from ai_lessons import app
 from ai_lessons.app import secrets, write_checks
 from ai_lessons.app.answers import Pending, ProposedFile, RuleDraft, Suggested, Written
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
-from ai_lessons.approval import decisions, proposals, state
+from ai_lessons.approval import decisions, outcomes, proposals, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.proposals import blob_at
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
-from ai_lessons.git.objects import opened, text_of, unified
+from ai_lessons.git.approval_branch import OTHERS, PROPOSALS, branch_name, branch_of
+from ai_lessons.git.history import unified
+from ai_lessons.git.objects import opened, text_of
 from ai_lessons.git.store import Change
-from ai_lessons.git.worktree import OTHERS, PROPOSALS, branch_name, branch_of
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
 from ai_lessons.model.check_forms import checks_of, effects, text_checks
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.approval.decisions import Edited
-    from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Rejection, Repository
+    from ai_lessons.approval.outcomes import Rejection
+    from ai_lessons.approval.proposals import OpenProposal, ProposalPage, Repository
     from ai_lessons.approval.state import Trunk
 
 # So many entries that are much alike are named, and people whose proposals are not listed
@@ -160,7 +162,7 @@ class ProposalContext:
     @cached_property
     def rejections(self) -> list[Rejection]:
         """Every proposal that was turned down."""
-        return proposals.rejected(self.trunk)
+        return outcomes.rejected(self.trunk)
 
     @cached_property
     def _refs(self) -> dict[str, str]:

@@ -35,18 +35,20 @@ from ai_lessons.errors import (
     Unreachable,
     UsageError,
 )
-from ai_lessons.git import files as git_files
-from ai_lessons.git.files import READ_LIMIT, Outside, expanded
-from ai_lessons.git.objects import unified
+from ai_lessons.git import external_files
+from ai_lessons.git.external_files import Outside, expanded
+from ai_lessons.git.files import READ_LIMIT
+from ai_lessons.git.history import unified
 from ai_lessons.git.store import AS_IT_IS, Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.chunks import estimate_tokens, split
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, EntrySummary, Filter, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id, project_name
-from ai_lessons.model.markdown import MARKUPS, REMOVE, without_marks
+from ai_lessons.model.markup import MARKUPS, without_marks
 from ai_lessons.model.texts import decode
 from ai_lessons.model.versions import AUTO
+from ai_lessons.model.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -142,7 +144,7 @@ def take(
         most = _LARGEST
     else:
         most = READ_LIMIT
-    data, executable = git_files.read(file.path, most)
+    data, executable = external_files.read(file.path, most)
     limits.refuse_content(file.path, data)
     path, home = file.path, Path.home()
     if path.is_relative_to(home):
@@ -436,9 +438,9 @@ def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
     """
     named = []
     for path in paths:
-        named.append(git_files.typed(expanded(path), cwd))
+        named.append(external_files.typed(expanded(path), cwd))
     scripts = bool(named) and all(
-        path.is_file() and git_files.read(path)[0].startswith(b"#!") for path in named
+        path.is_file() and external_files.read(path)[0].startswith(b"#!") for path in named
     )
     if scripts:
         return Kind.SCRIPT
@@ -523,9 +525,9 @@ def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     for pattern in draft.paths:
         # before any look: even whether a file is there must not be told of a forbidden place
         repo.options.limits.refuse_place(
-            repo.options.cwd / git_files.expanded(re.split(r"[*?\[]", pattern)[0])
+            repo.options.cwd / external_files.expanded(re.split(r"[*?\[]", pattern)[0])
         )
-    files = git_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
+    files = external_files.expand(draft.paths, repo.options.cwd, recursive=draft.recursive)
     if draft.exclude and not (
         files := [file for file in files if not _is_excluded(file, draft, repo.options.cwd)]
     ):
@@ -846,7 +848,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     repo = library.primary
     previews = []
     for file in _files(repo, draft):
-        data, _ = git_files.read(file.path)
+        data, _ = external_files.read(file.path)
         if draft.kind is Kind.SCRIPT:
             entry = read_entry(
                 layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name), data

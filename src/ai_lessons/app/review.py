@@ -27,9 +27,10 @@ from ai_lessons.app.proposals import (
     refuse_changed,
 )
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
-from ai_lessons.approval import decisions, proposals, state
+from ai_lessons.approval import decisions, outcomes, state
 from ai_lessons.approval.decisions import ProposalRequest
-from ai_lessons.approval.proposals import OpenProposal, Rejection
+from ai_lessons.approval.outcomes import Rejection
+from ai_lessons.approval.proposals import OpenProposal
 from ai_lessons.approval.signatures import (
     COMMAND,
     LIMIT,
@@ -48,11 +49,11 @@ from ai_lessons.errors import (
     Refused,
     UsageError,
 )
-from ai_lessons.git import files, plumbing
+from ai_lessons.git import external_files, plumbing
+from ai_lessons.git.approval_branch import branch_name, tracking
 from ai_lessons.git.commits import contained
 from ai_lessons.git.objects import blob_of
 from ai_lessons.git.store import Change
-from ai_lessons.git.worktree import branch_name, tracking
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.approval import (
     AGENT_TRAILER,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.approval.proposals import TakenProposal
+    from ai_lessons.approval.outcomes import TakenProposal
     from ai_lessons.model.entries import Entry
 
 
@@ -446,7 +447,7 @@ def reject_rule(
         texts = {path: data.decode("utf-8", "replace") for path, data in at.files(proposal).items()}
         # a text that would bring a secret to the approval branch is not kept
         texts = {path: "" if secrets.secrets_in(text) else text for path, text in texts.items()}
-        text, paths = ("", ()) if proposal.sort == "removal" else proposals.joined(texts)
+        text, paths = ("", ()) if proposal.sort == "removal" else outcomes.joined(texts)
         record = Rejection(
             entry=proposal.entry,
             title=title,
@@ -463,7 +464,7 @@ def reject_rule(
         write_checks.refuse(repo, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
         done = decisions.reject(repo.store, at.git, at.trunk, proposal, record, record_name)
-        path = proposals.record_path(REJECTED, record_name, title, record.at)
+        path = outcomes.record_path(REJECTED, record_name, title, record.at)
     return Decided(proposal.entry, handle, title, path, proposal.branch, done.commit, done.notes)
 
 
@@ -596,7 +597,7 @@ def audit(library: Library) -> Audit:
     signing_notes: Iterable[str] = ()
     if view.policy.require == "signed":
         signing_notes = notes_on_signers(view, repo.rules.signers(view.ref))
-    taken = proposals.taken_on(repo.store.worktree, repo.rules.ref())
+    taken = outcomes.taken_on(repo.store.worktree, repo.rules.ref())
     return Audit(tuple(rows), (*alarms, *view.damaged, *signing_notes), ok, tuple(taken))
 
 
@@ -776,7 +777,7 @@ def signers(
             "nothing to add it to"
         )
     data = (
-        files.read(repo.options.cwd / file, LIMIT)[0]
+        external_files.read(repo.options.cwd / file, LIMIT)[0]
         if file is not None
         else present.data
         if present

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app.checked_files import BINARY, CheckedFiles, below, between, commit_of, seen
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.git import files, plumbing, worktree
+from ai_lessons.git import external_files, plumbing, worktree
 from ai_lessons.model import PROJECT, expression, rule_checks
 from ai_lessons.model.check_forms import stored, text_checks, to_run
 from ai_lessons.model.done_checks import DoneCheck
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.edited_texts import EditedFile
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.git.worktree import Worktree
+    from ai_lessons.model.edits import Edit
     from ai_lessons.model.rule_checks import Check
-    from ai_lessons.model.tool_calls import Edit
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 # seconds of CPU that a check may take for one text
@@ -133,7 +133,7 @@ def checking(repo: Reading, cwd: Path, projects: Collection[str] = ()) -> list[E
     the code.
     """
     summaries = repo.catalog.with_checks()
-    names = projects or (files.names_of(cwd) if summaries else ())
+    names = projects or (external_files.names_of(cwd) if summaries else ())
     here = []
     for summary in summaries:
         if _holds(summary, names):
@@ -166,7 +166,7 @@ def _holds(summary: EntrySummary, names: Iterable[str]) -> bool:
     return (
         summary.project == GLOBAL_PROJECT
         or summary.tier == PROJECT
-        or any(files.same_name(summary.project, n) for n in names)
+        or any(external_files.same_name(summary.project, n) for n in names)
     )
 
 
@@ -193,7 +193,7 @@ def check(
     repo = library.reading
     repo.current()
     cwd = repo.options.cwd
-    top = files.top_of(cwd) or cwd
+    top = external_files.top_of(cwd) or cwd
     known_before = _known_before(cwd, baseline, since, write=write_baseline)
     here = checking(repo, cwd, projects)
     rules, cannot_run = _sorted_out(here)
@@ -559,7 +559,7 @@ def _read_baseline(file: Path) -> _Known:
     """The findings that are known. Raises NotFound, UsageError."""
     known_before = _Known()
     try:
-        stated = json.loads(files.read(file)[0])
+        stated = json.loads(external_files.read(file)[0])
         for row in {1: stated["findings"]}[stated["version"]]:
             # one of an older program says only how often
             near = []
@@ -593,7 +593,9 @@ def _write_baseline(file: Path, top: Path, findings: Sequence[Finding]) -> _Know
         for (rule, mark, path), places in near.items()
     ]
     rows.sort(key=lambda row: (row["path"], row["rule"], row["line"]))
-    files.write(file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n")
+    external_files.write(
+        file, json.dumps({"version": 1, "findings": rows}, indent=1).encode() + b"\n"
+    )
     known_before = _Known()
     for place, places in near.items():
         known_before.add(place, len(places), places)
@@ -612,10 +614,10 @@ def with_lines_broken(library: Library, proposals: Sequence[Pending]) -> tuple[P
     """The proposals, each saying among its effects how many lines of the project around break its checks today."""
     repo = library.reading
     cwd = repo.options.cwd
-    top = files.top_of(cwd)
+    top = external_files.top_of(cwd)
     if top is None or top == library.primary.store.root:
         return tuple(proposals)
-    names = files.names_of(cwd)
+    names = external_files.names_of(cwd)
     rules, of_proposal = list[_Rule](), list[list[_Rule]]()
     for proposal in proposals:
         summary = _if_approved(library, proposal)
@@ -723,7 +725,7 @@ def broken_by(
     run = _Run(rules.values(), _hurry(0.2))
     unsure, hidden = dict[str, Broken](), set[str]()
     for file in app.edited_texts.edited_files(edits) if rules or cannot_run else ():
-        names = files.names_in_project(file.path, cwd) if file.path else ()
+        names = external_files.names_in_project(file.path, cwd) if file.path else ()
         blind = [rule for rule in cannot_run.values() if file.concerns(rule.check, names)]
         unsure |= {rule.key: _blind(rule, EXTRA) for rule in blind}
         if file.hidden:
@@ -731,7 +733,7 @@ def broken_by(
             unsure |= {rule.key: _blind(rule, file.hidden) for rule in unseen}
             hidden |= {rule.key for rule in unseen}
         else:
-            names_before = files.names_in_project(file.was, cwd) if file.was else names
+            names_before = external_files.names_in_project(file.was, cwd) if file.was else names
             unsure |= _look_at_edit(run, file, names, names_before)
     for key in run.stopped:
         unsure.setdefault(key, _blind(rules[key], "it takes too long"))
@@ -839,7 +841,7 @@ def draft(library: Library, fix: str) -> Drafted:
     Raises NotFound: no such commit, or it shows none.
     """
     cwd = library.reading.options.cwd
-    top = files.top_of(cwd)
+    top = external_files.top_of(cwd)
     if top is None:
         raise NotFound("git repository around", str(cwd), hint="stand in the code that was fixed")
     return draft_from(worktree.locate(top), fix)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.app.open_repository import CODE, HERE, neighbours
 from ai_lessons.app.trust import Trust, fingerprint, remember_sources
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
-from ai_lessons.git import files as git_files
-from ai_lessons.git import processes
+from ai_lessons.git import external_files, processes
 from ai_lessons.git.files import translated
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, json_fields
@@ -48,7 +47,7 @@ def environment(root: Path) -> dict[str, str]:
         paths = (
             path
             for path in env[name].split(":")
-            if os.path.isabs(path) and not git_files.leads_into(path, root)
+            if os.path.isabs(path) and not external_files.leads_into(path, root)
         )
         env[name] = ":".join(paths)
     for name in env.keys() & set(_SWITCHES):
@@ -134,7 +133,8 @@ def _demand_interpreter(
         if "/" in word and not word.startswith("-"):
             paths.append(word)
     if any(
-        not os.path.isabs(word) or (root and git_files.leads_into(word, root)) for word in paths
+        not os.path.isabs(word) or (root and external_files.leads_into(word, root))
+        for word in paths
     ):
         hint = "name a program by its name alone, or by its full path outside the repository"
         raise Refused(
@@ -384,7 +384,7 @@ def _beside(
 
     def code(path: Path) -> bytes:
         if path.suffix in CODE and path.is_file():
-            return git_files.read(path)[0]
+            return external_files.read(path)[0]
         return b""
 
     files = neighbours(file, text, code, in_place=True)
@@ -445,5 +445,5 @@ def content(repo: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
     if not where:
         back = "bring it back with git, or delete what is left: ai-lessons contribute delete ID"
         raise NotFound("script file", entry.path, hint=back)
-    file = git_files.expanded(str(where))
-    return file, git_files.read(file)[0]
+    file = external_files.expanded(str(where))
+    return file, external_files.read(file)[0]

@@ -33,7 +33,7 @@ from ai_lessons.model.entries import (
     Kind,
     Status,
 )
-from ai_lessons.model.texts import stem
+from ai_lessons.model.languages import stem
 from ai_lessons.model.versions import newest_first, released_first
 from ai_lessons.search import ranking, relevance
 from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app import secrets
 from ai_lessons.app.agent_sessions import ACTS, file_of
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git import files, plumbing, worktree
+from ai_lessons.git import external_files, files, plumbing, worktree
 from ai_lessons.git.files import translated, write_all
 from ai_lessons.model.done_checks import Succeeded
 from ai_lessons.model.shell import commands_in, program_of
-from ai_lessons.model.transcripts import ANSWERS_BY_FAILING
+from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -196,7 +196,7 @@ def digest(file: Path) -> str:
 
 def commit_here(cwd: Path) -> str:
     """The commit that is checked out around a folder; empty where there is none."""
-    top = files.top_of(cwd)
+    top = external_files.top_of(cwd)
     if top is None:
         return ""
     done = plumbing.run(worktree.locate(top), "rev-parse", "--verify", "--quiet", "HEAD")
@@ -211,11 +211,11 @@ def edits_of(acts: Acts, cwd: Path) -> dict[str, float]:
     Those that its calls wrote, if they hold something else now; and where a command wrote, what git sees changed since,
     if it changed while the command ran.
     """
-    top = Path(os.path.realpath(files.top_of(cwd) or cwd))
+    top = Path(os.path.realpath(external_files.top_of(cwd) or cwd))
     edits = dict[str, float]()
     for name, before in acts.files.items():
         file = Path(os.path.realpath(name))
-        inside = file.is_relative_to(top) and (files.top_of(file.parent) or top) == top
+        inside = file.is_relative_to(top) and (external_files.top_of(file.parent) or top) == top
         if inside and digest(file) != before:
             edits[file.relative_to(top).as_posix()] = _changed_at(file)
     for name in _seen_by_git(acts, top):

@@ -24,13 +24,12 @@ from ai_lessons.errors import (
     UnsavedEdits,
     UsageError,
 )
-from ai_lessons.git import files as git_files
+from ai_lessons.git import external_files, network, plumbing
 from ai_lessons.git import hooks as git_hooks
-from ai_lessons.git import plumbing
+from ai_lessons.git.approval_branch import DEFAULT
 from ai_lessons.git.files import read_file, translated, write_file
 from ai_lessons.git.store import AUTOCOMMIT, Change, Job, Store
 from ai_lessons.git.worktree import (
-    DEFAULT,
     GIT_FOLDER,
     Worktree,
     locate,
@@ -365,7 +364,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
-        reason, advice = plumbing.why(done.err)
+        reason, advice = network.why(done.err)
         raise Unreachable(
             f"{url} was not cloned: {reason}", hint=f"{advice}; {hint}" if advice else hint
         )
@@ -824,9 +823,9 @@ def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, 
     if files:
         named = []
         for file in files:
-            named.append(git_files.typed(file, cwd))
+            named.append(external_files.typed(file, cwd))
         return tuple(f"{file}: {git_hooks.change_marked_part(file, job, text)}" for file in named)
-    top = git_files.top_of(cwd)
+    top = external_files.top_of(cwd)
     if top is None:
         raise UsageError(
             f"{cwd} lies in no code repository", hint="--file FILE names one elsewhere"
@@ -840,7 +839,7 @@ def complete(file: Path, script: str) -> str:
 
     Raises StorageFailed.
     """
-    file = git_files.kept(file)
+    file = external_files.kept(file)
     marks = git_hooks.marks("ai-lessons completion", "# {}")
     return f"{file}: {git_hooks.change_marked_part(file, 'install', script, marks)}"
 

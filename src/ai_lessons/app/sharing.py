@@ -18,14 +18,18 @@ from ai_lessons.errors import (
     UnsavedEdits,
     UsageError,
 )
-from ai_lessons.git import files, plumbing
+from ai_lessons.git import conflicts as git_conflicts
+from ai_lessons.git import external_files, plumbing, remote_branch
 from ai_lessons.git import sync as git_sync
-from ai_lessons.git.commit import GitIdentity, bring_back, loose, uncommitted
+from ai_lessons.git.commit import bring_back
 from ai_lessons.git.commits import RawCommit, commits
+from ai_lessons.git.event_log import FOLDER
 from ai_lessons.git.files import translated
+from ai_lessons.git.identity import GitIdentity
+from ai_lessons.git.merge_plan import IN_THE_WAY, plan
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, opened, text_of
-from ai_lessons.git.store import AS_IT_IS, FOLDER, Applied, Change, Store
-from ai_lessons.git.sync import IN_THE_WAY, plan
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Store
+from ai_lessons.git.uncommitted import loose, uncommitted
 from ai_lessons.model import merge
 from ai_lessons.model.approval import PROPOSAL_TRAILER, is_rule, is_watched, made_by_agent, trailers
 from ai_lessons.model.entries import HANDLE_LENGTH, id_end
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.kept_files import KeptFile
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.git.sync import Trees
+    from ai_lessons.git.merge_plan import Trees
 
 TRAILER: Final = "Undoes"
 # The most commits, newest first, that are searched for jobs
@@ -65,7 +69,7 @@ def _reverted(
     head = now = draft.tree_of(tip)
     # events are a log, which stays as it is
     prefix, events = os.fsencode(store.prefix), os.fsencode(f"{store.prefix}{FOLDER}/")
-    settled = git_sync.Decisions(store.state_dir).settled()
+    settled = git_conflicts.Decisions(store.state_dir).settled()
     for commit in _jobs(store, tip, decisions, settled):
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
         if choices := settled.get(commit.id) if len(commit.parents) > 1 else None:
@@ -139,7 +143,7 @@ def _other_sides(
                 side[1].decode() if side else None
                 for side in (pair if take == "ours" else pair[::-1])
             ]
-            if choices.get(git_sync.choice_key(blobs[0], blobs[1], os.fsdecode(path))) == take:
+            if choices.get(git_conflicts.choice_key(blobs[0], blobs[1], os.fsdecode(path))) == take:
                 not_taken[path] = pair[1]
                 names.append(f"{'mine' if take == 'ours' else take} for {os.fsdecode(path)}")
     return f"Settle a conflict: {', '.join(names)}", not_taken
@@ -296,7 +300,7 @@ def sync(
     repo = library.primary
     repo.refuse_other_formats()
     write_checks.refuse_waiting(repo)
-    write_checks.refuse_sharing(repo, git_sync.where(repo.store, remote).remote)
+    write_checks.refuse_sharing(repo, remote_branch.where(repo.store, remote).remote)
     before = repo.store.head().commit
     _, event_notes = repo.usages.share(at_least=1)
     done = git_sync.sync(
@@ -315,7 +319,7 @@ def sync(
         if remote:
             to = done.remote
         else:
-            to = git_sync.destination(repo.store, done.place).remote
+            to = remote_branch.destination(repo.store, done.place).remote
         vectors += vector_sharing.share(repo, to, done.commit, ask=ask)
         vectors += merged_proposals.drop(repo, to, ask=ask)
     return done._replace(
@@ -343,7 +347,7 @@ def merge_file(path: str, base: Path, ours: Path, theirs: Path) -> None:
     """
     texts = []
     for file in (base, ours, theirs):
-        texts.append(files.read(file)[0])
+        texts.append(external_files.read(file)[0])
     merged = merge.merge_file(path, texts[0] or None, texts[1], texts[2])
     if merged.data is None:
         raise Conflict(
@@ -360,7 +364,7 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
     Raises NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
     """
     repo = library.primary
-    here = git_sync.where(repo.store, remote)
+    here = remote_branch.where(repo.store, remote)
     torn = git_sync.torn_now(repo.store, here)
     return Conflicts(here.name, torn if ref is None else (_find(repo, torn, ref),))
 
@@ -374,7 +378,7 @@ def resolve(library: Library, ref: str, take: str, *, remote: str | None = None)
     """
     repo = library.primary
     repo.refuse_other_formats()
-    here = git_sync.where(repo.store, remote)
+    here = remote_branch.where(repo.store, remote)
     entry = _find(repo, git_sync.torn_now(repo.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
         raise UsageError(

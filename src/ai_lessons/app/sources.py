@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.app.answers import Stale
 from ai_lessons.app.trust import is_url, known_sources, real, remember_sources, source_mark
 from ai_lessons.errors import AiLessonsError, Refused
-from ai_lessons.git import files, plumbing
+from ai_lessons.git import external_files, plumbing
 from ai_lessons.git.worktree import locate
 from ai_lessons.model.entries import EntrySummary, Filter, Kind
 
@@ -109,7 +109,7 @@ def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset
     where, hashed = source_of(repo, summary), summary.content_hash
     if not where or is_url(where):
         return ""
-    file, ours = files.expanded(where), source_mark(summary.id, where) in sources
+    file, ours = external_files.expanded(where), source_mark(summary.id, where) in sources
     in_place = where == summary.script_path
     if not in_place and not (hashed and file.is_absolute() and file.parent.is_dir()):
         # a snapshot, whose source may be on another machine
@@ -120,7 +120,7 @@ def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset
         return ""
     if not in_place or (hashed and ours):
         try:
-            same = f"sha256:{sha256(files.read(file)[0]).hexdigest()}" == hashed
+            same = f"sha256:{sha256(external_files.read(file)[0]).hexdigest()}" == hashed
         except AiLessonsError as error:
             if ours:
                 return error.message
@@ -141,7 +141,7 @@ def _is_the_source(file: Path, ref: str) -> bool:
     Its repository has the commit of that time.
     """
     commit = ref.partition("-")[0]
-    top = files.top_of(file.parent)
+    top = external_files.top_of(file.parent)
     if not commit or top is None:
         return not commit
     try:

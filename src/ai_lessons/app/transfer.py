@@ -32,8 +32,8 @@ from ai_lessons.connectors.exporters import (
 )
 from ai_lessons.connectors.importers import LIMIT, read_source
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
+from ai_lessons.git import external_files, hooks
 from ai_lessons.git import files as git_files
-from ai_lessons.git import hooks
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
@@ -123,7 +123,7 @@ def export_file(
     does not go together. StorageFailed: the place cannot be written, or is no plain file or folder.
     Refused: a file is there that was not written here (unless `replace`), or a link leads out.
     """
-    file = file and git_files.typed(file, library.options.cwd)
+    file = file and external_files.typed(file, library.options.cwd)
     if form == GROOVE:
         if globs:
             raise UsageError(
@@ -236,7 +236,7 @@ def export_site(
     Lessons of one person are left out. Raises Refused: the folder has files, and none of ours, or
     other files are in the place of ours (unless `replace`); a link is in the way. StorageFailed.
     """
-    folder = git_files.typed(folder, library.options.cwd)
+    folder = external_files.typed(folder, library.options.cwd)
     before = _names_of_last_time(folder, replace=replace)
     with library.alone() as lone:
         shown, skipped = _pages(lone, project)
@@ -477,7 +477,7 @@ def _folder(
             texts[exporters.file_name(form, x)] = exporters.rule_file(form, handle, x)
         pattern = exporters.file_pattern(form)
     present = set()
-    for path in git_files.matches(folder, pattern.split("/")):
+    for path in external_files.matches(folder, pattern.split("/")):
         present.add(path.relative_to(folder).as_posix())
     names = [*texts, *sorted(present - texts.keys())]
     return [
@@ -558,7 +558,7 @@ def _export_all(
         if exists and not replace and not _is_export(file):
             hint = f"name another file, or {REPLACE}; for agents see --to"
             raise Refused(f"{file} is not an export of ours, and stays", hint=hint)
-        git_files.write(file, exporters.dump(document))
+        external_files.write(file, exporters.dump(document))
         done = (ExportedFile(str(file), "replaced" if exists else "written"),)
     return Exported(
         GROOVE, done, Counter(entry.kind for entry, _ in entries), len(events), tuple(starmap(Skipped, skipped)),
@@ -577,7 +577,7 @@ def _learning(
 def _is_export(file: Path) -> bool:
     """Whether a file is an export of ours, or nothing."""
     try:
-        data = git_files.read(file, LIMIT)[0]
+        data = external_files.read(file, LIMIT)[0]
     except InvalidEntry:
         # it is larger than what we read
         return False
@@ -690,7 +690,7 @@ def source_files(paths: Sequence[str], cwd: Path) -> list[Path]:
 
     Raises NotFound: one of them names nothing.
     """
-    return list(dict.fromkeys(place for path in paths for place in git_files.named(path, cwd)))
+    return list(dict.fromkeys(place for path in paths for place in external_files.named(path, cwd)))
 
 
 def import_files(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.app.secrets import masked_entry
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git import files
+from ai_lessons.git import external_files, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -115,7 +115,7 @@ def real(source: str) -> str:
     """
     if "\0" in source or is_url(source):
         return source
-    return os.path.realpath(files.expanded(source))
+    return os.path.realpath(external_files.expanded(source))
 
 
 class CodeElsewhere:
@@ -142,7 +142,7 @@ class CodeElsewhere:
         if not self.is_known(entry_id, path):
             return ""
         try:
-            status = files.expanded(path).stat()
+            status = external_files.expanded(path).stat()
         except (OSError, ValueError):
             return ""
         stamp = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
@@ -157,7 +157,7 @@ class CodeElsewhere:
         """What the file holds now; nothing where it cannot, or may not, be read."""
         with suppress(AiLessonsError):
             if self.is_known(entry_id, path):
-                return files.read(files.expanded(path))[0]
+                return external_files.read(external_files.expanded(path))[0]
         return b""
 
     @staticmethod

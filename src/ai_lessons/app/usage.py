@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Judged, KeptRule
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.git.store import EventLog, Job
+from ai_lessons.git.event_log import EventLog
+from ai_lessons.git.store import Job
 from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.kept import RuleSessions, line_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.open_repository import OpenRepository
-    from ai_lessons.git.store import LogFile
+    from ai_lessons.git.event_log import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
 
 OF_A_CLONE, OF_OTHERS = 2, 5

@@ -13,9 +13,9 @@ from ai_lessons.app.write_checks import problems_of, texts_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.commit import loose
 from ai_lessons.git.encodings import ATTRIBUTE
 from ai_lessons.git.store import Change, Store
+from ai_lessons.git.uncommitted import loose
 from ai_lessons.git.worktree import walk
 from ai_lessons.model import checks, frontmatter, layout, markdown
 from ai_lessons.model.check_forms import checks_of, text_checks

@@ -21,7 +21,7 @@ from ai_lessons.app.index_places import (
 )
 from ai_lessons.errors import AiLessonsError, Unreachable
 from ai_lessons.git import commits, files, plumbing, side_ref
-from ai_lessons.git.plumbing import Network
+from ai_lessons.git.network import Network
 from ai_lessons.model.layout import blob_id
 from ai_lessons.search.database import RefreshState
 from ai_lessons.search.pack_files import JUDGED_PACKS, Judgements

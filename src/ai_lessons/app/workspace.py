@@ -25,7 +25,8 @@ from ai_lessons.errors import (
     Refused,
     StorageFailed,
 )
-from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Journal, Store
+from ai_lessons.git.journal import Journal
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.model.entries import Entry, EntrySummary, Kind

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 
-from ai_lessons.approval import proposals, state
+from ai_lessons.approval import outcomes, proposals, state
 from ai_lessons.approval.proposals import rule_of
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
-from ai_lessons.git import commit as git_commit
-from ai_lessons.git import files, objects, plumbing
+from ai_lessons.git import branch_move, files, identity, objects, plumbing
+from ai_lessons.git.approval_branch import HEADS, OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.git.commits import person
+from ai_lessons.git.journal import PendingChange
 from ai_lessons.git.objects import (
     EXECUTABLE,
     PLAIN,
@@ -26,17 +27,8 @@ from ai_lessons.git.objects import (
     status_of,
     text_of,
 )
-from ai_lessons.git.store import Actor, PendingChange, Store, message_of
-from ai_lessons.git.worktree import (
-    HEADS,
-    OTHERS,
-    PROPOSALS,
-    Worktree,
-    branch_of,
-    checked_out_at,
-    proposal_refs,
-    read_ref,
-)
+from ai_lessons.git.store import Actor, Store, message_of
+from ai_lessons.git.worktree import Worktree, checked_out_at, read_ref
 from ai_lessons.model import approval
 from ai_lessons.model.approval import TEXT_LIMIT, ApprovalLine, is_rule, stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH
@@ -48,7 +40,8 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.approval.proposals import OpenProposal, Rejection
+    from ai_lessons.approval.outcomes import Rejection
+    from ai_lessons.approval.proposals import OpenProposal
     from ai_lessons.approval.state import Trunk
 
 RULE = "rule"
@@ -94,7 +87,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
     for path, data in request.files.items():
         if data is not None:
             check_path(path)
-    with git_commit.committing(store):
+    with branch_move.committing(store):
         folder = request.family.rstrip("/")
         if read_ref(trunk.worktree, HEADS + folder) is not None:
             hint = f"git branch -m {folder} NEW-NAME"
@@ -137,7 +130,7 @@ def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalReq
     Raises as `propose`.
     """
     ref = HEADS + proposal.name
-    with git_commit.committing(store):
+    with branch_move.committing(store):
         old = read_ref(store.worktree, ref)
         if old not in {None, proposal.commit}:
             raise Conflict(
@@ -161,7 +154,7 @@ def _commit_on(
     store: Store, draft: Draft, branch: str, base: str, old: str | None, request: ProposalRequest
 ) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
-    by, before = git_commit.Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
+    by, before = identity.Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
     contents = {path: data for path, data in request.files.items() if data is not None}
     files: dict[str, TreeEntry | None] = dict.fromkeys(request.files)
     for path, blob in objects.blobs(store.worktree, draft, contents).items():
@@ -179,7 +172,7 @@ def _commit_on(
         [base],
         approval.with_report(message, request.report),
     )
-    git_commit.point(
+    branch_move.point(
         store.worktree,
         HEADS + branch,
         old,
@@ -207,11 +200,11 @@ def approve(
     Each proposal is a parent of its own, named in this order. Raises Refused, Conflict: one of them
     cannot be taken.
     """
-    by, name = git_commit.Author(store.worktree), trunk.signers.line_name()
+    by, name = identity.Author(store.worktree), trunk.signers.line_name()
     if sign:
         trunk.signers.refuse_copy()
 
-    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
+    def build(draft: Draft, tip: str) -> branch_move.BranchUpdate:
         taken: dict[str, TreeEntry | None] = {}
         lines: list[tuple[str, str]] = []
         for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
@@ -232,9 +225,9 @@ def approve(
         tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
         commit = by.write(draft, tree, parents, message, by.committer() or "", sign=sign or None)
-        return git_commit.BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
+        return branch_move.BranchUpdate(commit, f"merge {several[0].branch}: {subject}")
 
-    landing = git_commit.land(store, repo, trunk.ref, build)
+    landing = branch_move.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, several)))
 
 
@@ -260,18 +253,18 @@ def reject(
 
     Raises Refused, Conflict.
     """
-    by = git_commit.Author(store.worktree)
-    path = proposals.record_path(approval.REJECTED, name, record.title, record.at)
+    by = identity.Author(store.worktree)
+    path = outcomes.record_path(approval.REJECTED, name, record.title, record.at)
     subject = f"Reject {record.what}: {record.title}"
 
-    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
+    def build(draft: Draft, tip: str) -> branch_move.BranchUpdate:
         _still_open(repo, store, trunk, proposal, tip)
         version = (PLAIN, objects.blobs(store.worktree, draft, {path: record.render()})[path])
         tree = _tree_with(store, draft, tip, {path: version})
         commit = by.write(draft, tree, (tip,), message_of(subject, _decision_trailers(proposal)))
-        return git_commit.BranchUpdate(commit, f"commit: {subject}")
+        return branch_move.BranchUpdate(commit, f"commit: {subject}")
 
-    landing = git_commit.land(store, repo, trunk.ref, build)
+    landing = branch_move.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, [proposal])))
 
 
@@ -323,7 +316,7 @@ def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decisi
         return Decision(commit, names[0], decision.parents[1], entry, taken)
     record = next(
         (
-            proposals.read_rejection(data_of(repo, new[1].decode()))
+            outcomes.read_rejection(data_of(repo, new[1].decode()))
             for _, new in taken.values()
             if new
         ),
@@ -342,8 +335,8 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
     What was rejected comes as it was, what was approved on top of the approval branch, which must
     lack it by now.
     """
-    by, draft, ref = git_commit.Author(store.worktree), Draft(repo), HEADS + decision.name
-    with git_commit.committing(store):
+    by, draft, ref = identity.Author(store.worktree), Draft(repo), HEADS + decision.name
+    with branch_move.committing(store):
         if read_ref(store.worktree, ref) is not None:
             raise Conflict(f"there is a branch {decision.name} again; nothing was changed")
         source = read_commit(repo.object_store, ObjectID(decision.proposal.encode()))
@@ -365,7 +358,7 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
         else:
             parents = list(source.parents)
         commit = by.write(draft, tree, parents, message, str(source.info.author))
-        git_commit.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
+        branch_move.point(store.worktree, ref, None, commit, f"branch: Reopen {decision.name}")
     return Made(decision.name, commit, by.notes)
 
 
@@ -384,12 +377,12 @@ def approve_standing(
     It takes a merge, which is what carries an approval, of an empty commit. Raises Refused,
     Conflict.
     """
-    by, (path, blob) = git_commit.Author(store.worktree), text
+    by, (path, blob) = identity.Author(store.worktree), text
     line = ApprovalLine(trunk.signers.line_name(), rule, path, blob)
     if sign:
         trunk.signers.refuse_copy()
 
-    def build(draft: Draft, tip: str) -> git_commit.BranchUpdate:
+    def build(draft: Draft, tip: str) -> branch_move.BranchUpdate:
         tree = draft.tree_of(ObjectID(tip.encode()))
         version = draft.lookup(tree, os.fsencode(store.prefix + path))
         if (version[1].decode() if version else None) != blob:
@@ -401,9 +394,9 @@ def approve_standing(
         merge = by.write(
             draft, tree, [tip, proposal], message, by.committer() or "", sign=sign or None
         )
-        return git_commit.BranchUpdate(merge, f"merge: {subject}")
+        return branch_move.BranchUpdate(merge, f"merge: {subject}")
 
-    landing = git_commit.land(store, repo, trunk.ref, build)
+    landing = branch_move.land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, by.notes)
 
 
@@ -446,7 +439,7 @@ def _still_open(
     return current
 
 
-def _refuse(proposal: OpenProposal, trunk: Trunk, by: git_commit.Author) -> None:
+def _refuse(proposal: OpenProposal, trunk: Trunk, by: identity.Author) -> None:
     branch = proposal.branch
     if proposal.foreign:
         if proposal.is_rule:
@@ -624,7 +617,7 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
         flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
         stdin = plumbing.listed(paths)
         done = plumbing.run(worktree, *command, *flags, cwd=worktree.root, stdin=stdin)
-        git_commit.refuse_locked(worktree, done)
+        branch_move.refuse_locked(worktree, done)
         if done.code:
             raise StorageFailed(f"git did not put everything back: {done.err}")
 
@@ -646,8 +639,8 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
             f"your own edit of {path} stays as it is" for path in pairs if path not in same
         )
 
-    with git_commit.committing(store), store.writing():
-        return git_commit.until_done(store.worktree, attempt)
+    with branch_move.committing(store), store.writing():
+        return branch_move.until_done(store.worktree, attempt)
 
 
 AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
@@ -658,7 +651,7 @@ def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes])
 
     Raises Refused, StorageFailed.
     """
-    by = git_commit.Author(worktree)
+    by = identity.Author(worktree)
     with opened(worktree) as repo:
         draft = Draft(repo)
         before = draft.tree_of(ObjectID(start.encode()))

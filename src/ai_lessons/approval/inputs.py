@@ -13,16 +13,16 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ai_lessons.git.files import write_json
-from ai_lessons.git.worktree import (
+from ai_lessons.git.approval_branch import (
     REMEMBERED,
-    folder,
+    approval_folder,
     key_of,
-    read_ref,
     remotes,
     short_name,
     tracking,
 )
+from ai_lessons.git.files import write_json
+from ai_lessons.git.worktree import read_ref
 from ai_lessons.model.approval import ApprovalPolicy
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def load(state_dir: Path) -> Remembered:
 
 def _data(state_dir: Path) -> bytes:
     try:
-        return (folder(state_dir) / REMEMBERED).read_bytes()
+        return (approval_folder(state_dir) / REMEMBERED).read_bytes()
     except OSError:
         return b""
 
@@ -77,7 +77,7 @@ def save(state_dir: Path, remembered: Remembered) -> None:
     raw = remembered._asdict() | {
         "policies": {ref: policy._asdict() for ref, policy in remembered.policies.items()}
     }
-    write_json(folder(state_dir) / REMEMBERED, raw)
+    write_json(approval_folder(state_dir) / REMEMBERED, raw)
 
 
 class BranchInputs(NamedTuple):

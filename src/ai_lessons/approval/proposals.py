@@ -8,34 +8,29 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter, defaultdict
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dulwich.diff_tree import tree_changes
 from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
-from ai_lessons.errors import InvalidEntry, Refused, UnsupportedRepository
+from ai_lessons.errors import Refused, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.commits import RawCommit, behind, commits, read_texts
-from ai_lessons.git.objects import DAMAGED, Draft, opened, read_commit, text_of
-from ai_lessons.git.worktree import (
+from ai_lessons.git.approval_branch import (
     OTHERS,
     PROPOSALS,
     branch_name,
     branch_of,
     passed_over,
     proposal_refs,
-    read_ref,
-    short_name,
 )
-from ai_lessons.model import approval, layout, markdown
+from ai_lessons.git.objects import DAMAGED, Draft, opened, read_commit, text_of
 from ai_lessons.model.approval import (
     BATCH,
     Person,
     entry_end,
     is_rule,
-    moment,
     report,
     rule_end,
     stated_id,
@@ -43,12 +38,13 @@ from ai_lessons.model.approval import (
 )
 from ai_lessons.model.entries import HANDLE_LENGTH, Kind
 from ai_lessons.model.layout import check_path, derived_id, is_markdown, place, side_of
-from ai_lessons.model.texts import decode, first_of
+from ai_lessons.model.texts import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.approval.state import Trunk
+    from ai_lessons.git.commits import RawCommit
     from ai_lessons.git.worktree import Worktree
 
 FILES_LOOKED_AT: Final = 1000
@@ -255,112 +251,6 @@ def faults(sides: Sides, trunk: str, pieces: Iterable[Piece]) -> Iterator[str]:
                 yield refused.message
 
 
-REJECTION: Final = "rejection"
-_REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
-# What a proposal may be about; the key that holds its id
-WHAT: Final = tuple(kind.value for kind in Kind)
-
-
-class Rejection(NamedTuple):
-    """A proposal rejected `at` (ISO 8601).
-
-    `text` is its file, or all `files`, each below a line with its path.
-    """
-
-    entry: str
-    title: str
-    reason: str
-    proposal: str
-    commit: str
-    path: str
-    suggested_by: str
-    at: str
-    text: str
-    what: str = Kind.RULE.value
-    files: tuple[str, ...] = ()
-
-    def render(self) -> bytes:
-        """The record's file."""
-        fields = {
-            "kind": REJECTION,
-            self.what: self.entry,
-            **{key: getattr(self, key) for key in _REJECTED},
-        }
-        fields |= {"rejected": self.at} | ({"files": list(self.files)} if self.files else {})
-        return markdown.render(fields, self.text).encode()
-
-    def texts(self) -> dict[str, str]:
-        """What was proposed, by path; empty for a removal."""
-        if not self.files:
-            if self.text:
-                return {self.path: self.text}
-            return {}
-        texts, remaining = {}, self.text.lstrip("\n").removeprefix(_heading(self.files[0]))
-        for path, following in pairwise(self.files):
-            texts[path], _, remaining = remaining.partition("\n" + _heading(following))
-        return {**texts, self.files[-1]: remaining}
-
-
-def joined(texts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """`text` and `files` of a record about these files."""
-    if len(texts) < 2:
-        return next(iter(texts.values()), ""), ()
-    return "\n".join(_heading(path) + text for path, text in texts.items()), tuple(texts)
-
-
-def _heading(path: str) -> str:
-    return f"<!-- {path} -->\n"
-
-
-def record_path(folder: str, name: str, title: str, at: str) -> str:
-    """Where the record called `name` (a ULID) goes in `folder`; `at` is ISO 8601."""
-    return f"{folder}{at[:4]}/{name}-{layout.slug(title)}.md"
-
-
-def read_rejection(data: bytes) -> Rejection | None:
-    """A record's file; None for one that is no record of ours."""
-    try:
-        record = markdown.parse(decode(data, ""))
-    except InvalidEntry:
-        return None
-    if record.fields.get("kind") != REJECTION:
-        return None
-    what = next((key for key in WHAT if key in record.fields), Kind.RULE.value)
-    files = record.fields.get("files")
-    fields = {}
-    for key, value in record.fields.items():
-        if value is None:
-            fields[key] = ""
-        else:
-            fields[key] = str(value)
-    return Rejection(
-        **{key: fields.get(key, "") for key in _REJECTED},
-        entry=fields.get(what, ""),
-        at=fields.get("rejected", ""),
-        text=record.body,
-        what=what,
-        files=tuple(map(str, files)) if isinstance(files, list) else (),
-    )
-
-
-def rejected(trunk: Trunk) -> list[Rejection]:
-    """Every record of a rejection on the approval branch; files that are none are passed over."""
-    blobs = {}
-    for path, blob in sorted(trunk.view.files.items()):
-        if path.startswith(approval.REJECTED):
-            blobs[blob] = path
-    if blobs:
-        contents = read_texts(trunk.worktree, blobs)
-    else:
-        contents = {}
-    records = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
-    results: list[Rejection] = []
-    for record in records:
-        if record is not None:
-            results.append(record)
-    return results
-
-
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
     """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
@@ -368,104 +258,6 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
         if blob:
             return text_of(worktree, repo, path, blob)
         return None
-
-
-# The most commits of a merged proposal that are read
-OWN_COMMITS: Final = 100
-How = Literal["merge", "commit"]
-
-
-class TakenProposal(NamedTuple):
-    """A proposal of no rule taken in `commit`, by a merge or as a commit.
-
-    Times are ISO 8601, people `Name <email>`.
-
-    `id` may be the end of an id, or empty. `approved_by` is empty where a forge hides it. `title`
-    is that of the commit which took it, else the proposal's name.
-    """
-
-    id: str
-    title: str
-    proposal: str
-    how: How
-    approved_by: str
-    approved_at: str
-    suggested_by: str
-    commit: str
-
-
-def taken_on(worktree: Worktree, ref: str | None, entry: str = "") -> list[TakenProposal]:
-    """The proposals of anything but rules that came to an approval branch, newest first.
-
-    Of one entry, if named.
-    """
-    tip = None
-    if ref:
-        tip = read_ref(worktree, ref)
-    if ref is None or tip is None:
-        return []
-    every = taken(worktree, tip, short_name(ref))
-    results: list[TakenProposal] = []
-    for proposal in every:
-        if not entry or (proposal.id and entry.endswith(proposal.id)):
-            results.append(proposal)
-    return results
-
-
-def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
-    """Every proposal of no rule that `branch` (short) took, newest first.
-
-    Raises UnsupportedRepository.
-    """
-    history = {commit.id: commit for commit in reversed(commits(worktree, [tip]))}
-    singles: dict[str, str] = {}
-    for commit in history.values():
-        if len(commit.parents) < 2:
-            trailers = dict(reversed(approval.trailers(commit.info.message)))
-        else:
-            trailers = {}
-        if name := trailers.get(approval.PROPOSED_TRAILER):
-            singles[commit.id] = name
-    result: list[TakenProposal] = []
-    merged: set[str] = set()
-    for commit in history.values():
-        if len(commit.parents) < 2:
-            continue
-        names = approval.merged_branches(commit.info.message, branch)
-        if names is None:
-            # a message in the user's own words: the merged commits name their branches
-            names = tuple(singles.get(side, "") for side in commit.parents[1:])
-        for side, name in zip(commit.parents[1:], names, strict=False):
-            if name.startswith(OTHERS):
-                line = list(islice(behind(history, side), OWN_COMMITS))
-            else:
-                line = []
-            if line:
-                merged |= {source.id for source in line if singles.get(source.id) == name}
-                result.append(_taken(name, commit, line[0], "merge"))
-    return result + [
-        _taken(name, history[single], history[single], "commit")
-        for single, name in singles.items()
-        if single not in merged
-    ]
-
-
-def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
-    trailers = dict(approval.trailers(source.info.message) + approval.trailers(commit.info.message))
-    subject = commit.info.message.partition("\n")[0].strip()
-    if subject.startswith(f"{approval.APPROVE} "):
-        title = subject.partition(": ")[2]
-    else:
-        title = name
-    by: Person | None = commit.info.committer
-    if commit.info.committer.email in approval.FORGES:
-        # on a forge the author of a merge pressed the button; no other commit says who did
-        by = None
-        if how == "merge":
-            by = commit.info.author
-    entry = trailers.get(approval.ENTRY_TRAILER) or approval.entry_end(name) or ""
-    at, author = moment(commit.info.committed), str(source.info.author)
-    return TakenProposal(entry, title, name, how, str(by or ""), at, author, commit.id)
 
 
 # An open repository, for those who only hand it on

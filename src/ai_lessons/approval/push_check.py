@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ai_lessons.approval import inputs, state
 from ai_lessons.approval.state import derive
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
-from ai_lessons.git import plumbing, worktree
+from ai_lessons.git import approval_branch, plumbing
+from ai_lessons.git.approval_branch import branch_name
 from ai_lessons.git.commits import EMPTY_TREE
 from ai_lessons.git.objects import changed
-from ai_lessons.git.worktree import Worktree, as_hub, branch_name, read_ref
+from ai_lessons.git.worktree import Worktree, as_hub, read_ref
 from ai_lessons.model import expression
 from ai_lessons.model.approval import REJECTED, TEXT_LIMIT, Signature, is_rule
 from ai_lessons.model.config import parse_config
@@ -224,11 +225,11 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     ):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _after_push(now, updates) as then:
-        ref, named = worktree.followed(now), _named_branch(now)
+        ref, named = approval_branch.followed(now), _named_branch(now)
         if ref is None and named:
-            ref = worktree.follow_first(now, named)
-        ref = ref or worktree.followed(then)
-        ref = ref or _HEADS + (_named_branch(then) or worktree.DEFAULT)
+            ref = approval_branch.follow_first(now, named)
+        ref = ref or approval_branch.followed(then)
+        ref = ref or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
         rewritten = [
             update.ref
             for update in updates

@@ -19,16 +19,16 @@ from urllib.parse import quote
 from ai_lessons.approval.inputs import plain_address
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.git import plumbing
-from ai_lessons.git.files import replace_file, translated, write_json
-from ai_lessons.git.worktree import (
+from ai_lessons.git.approval_branch import (
     NAMES,
+    approval_folder,
     cut_off,
-    folder,
     noted_names,
-    read_ref,
     remote_address,
     short_name,
 )
+from ai_lessons.git.files import replace_file, translated, write_json
+from ai_lessons.git.worktree import read_ref
 from ai_lessons.model import expression
 from ai_lessons.model.approval import APPROVALS, Signature, approval_lines
 
@@ -397,7 +397,7 @@ class PinnedSigners:
         with suppress(AiLessonsError):
             # then it is read again the next time
             noted = {**noted_names(self._worktree), self._ref: (tip, " ".join(sorted(firsts)))}
-            write_json(folder(self._worktree.state_dir) / NAMES, noted)
+            write_json(approval_folder(self._worktree.state_dir) / NAMES, noted)
         return firsts
 
     def _first_on_trunk(self) -> str:

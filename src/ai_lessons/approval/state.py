@@ -23,18 +23,17 @@ from ai_lessons.approval.inputs import (
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import plumbing
-from ai_lessons.git.commits import RawCommit, read_texts
-from ai_lessons.git.files import read_json, write_json
-from ai_lessons.git.worktree import (
+from ai_lessons.git.approval_branch import (
     PROPOSALS,
-    Worktree,
+    approval_folder,
     branch_name,
     cut_off,
-    folder,
     proposal_refs,
-    read_ref,
     short_name,
 )
+from ai_lessons.git.commits import RawCommit, read_texts
+from ai_lessons.git.files import read_json, write_json
+from ai_lessons.git.worktree import Worktree, read_ref
 from ai_lessons.model.approval import (
     NO_SIGNERS,
     Alarm,
@@ -303,7 +302,7 @@ def _lapsed(
 
 def note_file(worktree: Worktree, ref: str) -> Path:
     """The cache of one approval branch's view."""
-    return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
+    return approval_folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
 
 
 def _verdict(
@@ -466,7 +465,8 @@ class _Derivation:
         Raises UnsupportedRepository.
         """
         # most jobs judge nothing
-        from ai_lessons.approval.verdicts import ApprovalHistory, judge
+        from ai_lessons.approval.verdicts import judge
+        from ai_lessons.approval.walk import ApprovalHistory
 
         commits = [
             *git_commits.read(self._worktree, [self._tip, *(p for c in on_top for p in c.parents)]),

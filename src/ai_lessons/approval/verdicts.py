@@ -9,189 +9,36 @@ nothing.
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
+from ai_lessons.approval.walk import (
+    Approval,
+    ApprovalHistory,
+    Candidate,
+    State,
+    Walk,
+    lacking,
+    union,
+    unknown_approval,
+)
 from ai_lessons.model.approval import (
     MERGED,
     ON_BRANCH,
-    SIGNED,
     Evidence,
-    Person,
     UnapprovedChange,
     Verdict,
-    approval_lines,
-    is_bot,
-    is_forge,
-    is_rule,
-    made_by_agent,
-    made_on,
-    merges_tag_or_commit,
-    names_request,
-    names_squash,
     project_of,
-    sides_of,
-    subject_of,
-    takes_back,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ai_lessons.git.commits import RawCommit
-    from ai_lessons.model.approval import ApprovalLine, ApprovalPolicy, How, Signature, Signers
-
-# The project and the blob
-Text = tuple[str, str]
-# The files of one rule: path and blob, by path
-Places = tuple[tuple[str, str], ...]
-# So many authors of a proposal are listed
-WRITERS_NAMED: Final = 20
-CUT: Final = "the history is cut off here (a shallow clone)"
-# The evidence of a commit, as people read it
-REQUEST: Final = "it names a pull request"
-ALONE: Final = "it brings this one rule and nothing else"
-LINE: Final = "it has the line of approve-rule"
-SQUASH: Final = "a forge squashed a pull request"
-
-
-class ApprovalHistory(NamedTuple):
-    """What is judged: the commits, parents first, the tip last.
-
-    `rule_of(path, blob)` is the id that a file states.
-
-    `branch`: the short name of the approval branch, `where` with its remote.
-    """
-
-    commits: Sequence[RawCommit]
-    rule_of: Callable[[str, str], str]
-    branch: str
-    where: str
-
-
-class _Approval(NamedTuple):
-    """An approval of a text, or (None) of a removal.
-
-    Of a shallow clone `known` is False: what it was is cut off.
-
-    `bit` stands for its commit in sets of commits, which are whole numbers; `history` is all that
-    its commit contains.
-    """
-
-    text: Text | None
-    path: str
-    bit: int
-    history: int
-    evidence: Evidence
-    known: bool = True
-
-    def signed(self, signature: Signature) -> _Approval:
-        """The same with a good signature.
-
-        At a hub, which verifies none, with the name in the commit.
-        """
-        evidence = self.evidence._replace(level=SIGNED, how="signed")
-        if signature.who:
-            reason = evidence.reason.replace(
-                LINE, f"{signature.who} signed its line of approve-rule", 1
-            )
-            evidence = evidence._replace(by=Person(signature.who, signature.who), reason=reason)
-        return self._replace(evidence=evidence)
-
-
-class _Candidate(NamedTuple):
-    """A line that approves, if it is of this list of `signers` and the signature is good.
-
-    `brought`: the commits that made its text.
-    """
-
-    rule: str
-    approval: _Approval
-    commit: str
-    brought: int
-    signers: str
-
-
-V = TypeVar("V")
-
-
-class _ByRule(Generic[V]):
-    """Values by rule, never changed in place.
-
-    A commit adds what it changes, and shares the rest with its parents.
-    """
-
-    # so many changes lie on each other before they are joined, which takes time with the number of
-    # rules
-    LAYERS = 32
-
-    def __init__(
-        self, base: Mapping[str, V | None], layers: tuple[Mapping[str, V | None], ...] = ()
-    ) -> None:
-        self._base, self._layers = base, layers
-
-    def get(self, rule: str) -> V | None:
-        for layer in reversed(self._layers):
-            if rule in layer:
-                return layer[rule]
-        return self._base.get(rule)
-
-    def changed(self, values: Mapping[str, V | None]) -> _ByRule[V]:
-        """The same with these values; None takes one away."""
-        if not values:
-            return self
-        if len(self._layers) < self.LAYERS:
-            return _ByRule(self._base, (*self._layers, values))
-        return _ByRule({**self.all(), **values})
-
-    def all(self) -> dict[str, V]:
-        every = dict(self._base)
-        for layer in self._layers:
-            every |= layer
-        by_key: dict[str, V] = {}
-        for rule, value in every.items():
-            if value is not None:
-                by_key[rule] = value
-        return by_key
-
-    def apart(self, other: _ByRule[V]) -> set[str]:
-        """The rules whose values here and there may differ."""
-        several = [*self._layers, *other._layers]
-        if self._base is not other._base:
-            several += [self._base, other._base]
-        results: set[str] = set()
-        for values in several:
-            for rule in values:
-                results.add(rule)
-        return results
-
-
-class _State(NamedTuple):
-    """A commit: its rules' files, what is approved there, how each text came that is not.
-
-    All that it contains.
-    """
-
-    places: _ByRule[Places]
-    approved: _ByRule[_Approval]
-    arrived: _ByRule[Evidence]
-    history: int
-
-    def text(self, rule: str) -> Text | None:
-        """The text of a rule: of several files the one whose path comes first."""
-        places = self.places.get(rule)
-        if places:
-            return (project_of(places[0][0]), places[0][1])
-        return None
-
-
-_UNKNOWN: Final = Person("", "")
-_START: Final = _State(_ByRule({}), _ByRule({}), _ByRule({}), 0)
+    from ai_lessons.model.approval import ApprovalPolicy, Signers
 
 
 def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) -> dict[str, Verdict]:
     """The verdict on every rule that the branch has or had. Raises what `signers` raises."""
-    walk = _Walk(history, policy)
+    walk = Walk(history, policy)
     tip = walk.run()
     approved, standing = tip.approved.all(), tip.places.all()
     if policy.require == "signed":
@@ -205,10 +52,10 @@ def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) ->
     return {rule: verdict for rule, verdict in verdicts.items() if verdict}
 
 
-def _verdict(rule: str, approval: _Approval | None, tip: _State) -> Verdict:
+def _verdict(rule: str, approval: Approval | None, tip: State) -> Verdict:
     """The verdict on one rule that stands or stood on the branch."""
     places, text = tip.places.get(rule) or (), approval.text if approval else None
-    arrived = tip.arrived.get(rule) or _lacking(None, "how it came is not known")
+    arrived = tip.arrived.get(rule) or lacking(None, "how it came is not known")
     if approval and not approval.known:
         arrived = approval.evidence
     other = tuple(
@@ -233,24 +80,24 @@ def _verdict(rule: str, approval: _Approval | None, tip: _State) -> Verdict:
     )
 
 
-def _standing(tip: _State, rule: str, branch: str) -> _Approval:
+def _standing(tip: State, rule: str, branch: str) -> Approval:
     """Under `forge` what stands there counts; its evidence is what is known of how it came."""
     text, approval = tip.text(rule), tip.approved.get(rule)
     merged = None
     if approval and approval.text == text:
         merged = approval.evidence
-    came = merged or (tip.arrived.get(rule) or _lacking(None, ""))._replace(
+    came = merged or (tip.arrived.get(rule) or lacking(None, ""))._replace(
         level=MERGED, how="forge", by=None
     )
     reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
-    return _Approval(
+    return Approval(
         text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason)
     )
 
 
 def _signed(
-    walk: _Walk, tip: _State, signers: Signers, *, distinct: bool
-) -> tuple[dict[str, _Approval], dict[str, Evidence]]:
+    walk: Walk, tip: State, signers: Signers, *, distinct: bool
+) -> tuple[dict[str, Approval], dict[str, Evidence]]:
     """For each rule the newest good line, and for texts that only lack a good signature what approves them without.
 
     Lines are verified newest first, until one is good.
@@ -264,16 +111,16 @@ def _signed(
         for a in good.get(rule, ()):
             if not any(a.bit & b.history and b is not a for b in good[rule]):
                 newest.append(a)
-        if walk.cuts & ~_union(approval.history for approval in newest):
+        if walk.cuts & ~union(approval.history for approval in newest):
             # a newer line may be beyond the cut
-            approved[rule] = _unknown(walk.cut)
+            approved[rule] = unknown_approval(walk.cut)
         elif newest:
             here = (approval for approval in newest if approval.text == tip.text(rule))
             approved[rule] = next(here, None) or walk.first(newest)
     return approved, _why_unsigned(walk, tip, signers)
 
 
-def _why_unsigned(walk: _Walk, tip: _State, signers: Signers) -> dict[str, Evidence]:
+def _why_unsigned(walk: Walk, tip: State, signers: Signers) -> dict[str, Evidence]:
     """For each rule at the tip why no signature approves its text."""
     unsigned = {}
     for rule in tip.places.all():
@@ -289,13 +136,13 @@ def _why_unsigned(walk: _Walk, tip: _State, signers: Signers) -> dict[str, Evide
     return unsigned
 
 
-def _good_approvals(walk: _Walk, signers: Signers, *, distinct: bool) -> dict[str, list[_Approval]]:
+def _good_approvals(walk: Walk, signers: Signers, *, distinct: bool) -> dict[str, list[Approval]]:
     """By rule the approvals whose lines have a good signature, as far back as the newest ones need."""
-    waiting: dict[str, list[_Candidate]] = {}
+    waiting: dict[str, list[Candidate]] = {}
     for line in walk.lines:
         if signers.name in {None, line.signers}:
             waiting.setdefault(line.rule, []).append(line)
-    good: dict[str, list[_Approval]] = {}
+    good: dict[str, list[Approval]] = {}
     size = 1
     while waiting:
         # Ask for every rule at once, because a question starts programs. Ask for twice as many each
@@ -317,492 +164,18 @@ def _good_approvals(walk: _Walk, signers: Signers, *, distinct: bool) -> dict[st
     return good
 
 
-def _lacking_at(tip: _State, rule: str, reason: str) -> Evidence:
+def _lacking_at(tip: State, rule: str, reason: str) -> Evidence:
     """How a text of the tip came that a merge may have brought, and no signature approves."""
     merged = tip.approved.get(rule)
-    came = tip.arrived.get(rule) or (merged.evidence if merged else _lacking(None, ""))
+    came = tip.arrived.get(rule) or (merged.evidence if merged else lacking(None, ""))
     return came._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
 
 
-def _not_older(lines: Sequence[_Candidate], good: Sequence[_Approval]) -> list[_Candidate]:
+def _not_older(lines: Sequence[Candidate], good: Sequence[Approval]) -> list[Candidate]:
     """The lines that are in the history of no good one."""
-    reached = _union(approval.history for approval in good)
-    results: list[_Candidate] = []
+    reached = union(approval.history for approval in good)
+    results: list[Candidate] = []
     for line in lines:
         if not line.approval.bit & reached:
             results.append(line)
     return results
-
-
-def _union(sets: Iterable[int]) -> int:
-    every = 0
-    for commits in sets:
-        every |= commits
-    return every
-
-
-def _unknown(evidence: Evidence) -> _Approval:
-    return _Approval(None, "", 0, 0, evidence, known=False)
-
-
-def _lacking(commit: RawCommit | None, reason: str) -> Evidence:
-    """How a text came that nothing approves."""
-    if commit is None:
-        return Evidence(ON_BRANCH, "direct", None, 0, (), "", reason)
-    info = commit.info
-    return Evidence(ON_BRANCH, "direct", None, info.committed, (info.author,), commit.id, reason)
-
-
-def _newer(several: Sequence[_Approval], text: Text | None) -> _Approval | None:
-    """The approval that has the others in its history.
-
-    Of strangers that of the text here, else the first one.
-    """
-    if unknown := next((approval for approval in several if not approval.known), None):
-        return unknown
-    left = []
-    for a in several:
-        if not any(a.bit & b.history and b.bit != a.bit for b in several):
-            left.append(a)
-    return next((approval for approval in left if approval.text == text), left[0] if left else None)
-
-
-class _Words:
-    """What a commit says of itself.
-
-    `none`: why it proves nothing, whatever it brought; or empty.
-    """
-
-    def __init__(self, commit: RawCommit, policy: ApprovalPolicy, branch: str) -> None:
-        info = commit.info
-        author, committer = info.author, info.committer
-        self.merge = len(commit.parents) > 1
-        self.committer = committer
-        self.none = _proves_nothing(commit)
-        self.request = self.merge and not self.none and names_request(info.message)
-        if self.merge:
-            self.made_on = made_on(info.message)
-        else:
-            self.made_on = ""
-        # the merged sides that are the approval branch itself; one that names a pull request took
-        # that in
-        self.trunk_sides: tuple[int, ...] = ()
-        if self.merge and not self.none and not self.request:
-            self.trunk_sides = sides_of(info.message, branch, len(commit.parents) - 1)
-        # rebase, cherry-pick and amend keep the author and move the committer's time
-        one_stroke = author == committer and info.authored == info.committed
-        if self.merge and one_stroke and not self.none:
-            self.lines = approval_lines(info.message)
-        else:
-            self.lines = ()
-        self.like_squash = (
-            not self.merge
-            and not self.none
-            and names_squash(info.message)
-            and info.authored == info.committed
-            and not author.same(committer)
-        )
-        self.squash = self.like_squash and is_forge(committer.email, policy.forges)
-
-
-def _proves_nothing(commit: RawCommit) -> str:
-    """Why neither the words of a commit nor what it brings approve anything.
-
-    Empty where they may.
-    """
-    info = commit.info
-    if info.odd:
-        return f"the commit proves nothing: {info.odd}"
-    if made_by_agent(info.message):
-        return f"an agent made this {'merge' if len(commit.parents) > 1 else 'commit'}"
-    if len(commit.parents) < 2:
-        return ""
-    if info.of_tag or merges_tag_or_commit(info.message):
-        return "this merges a tag or a commit, whose words are not those of the person who merged"
-    # the subject of a request that takes something back ends with its number
-    if takes_back(info.message) and not names_request(info.message):
-        return "this merge takes something back"
-    return ""
-
-
-class _Merge(NamedTuple):
-    """A commit as it is judged.
-
-    Its words, the state before it and of its merged sides, and the one after it.
-
-    `alone`: the one rule that its side brings, and nothing else. `rules`: so many it changes.
-    """
-
-    words: _Words
-    before: _State
-    sides: Sequence[_State]
-    after: _State
-    alone: str
-    rules: int
-
-    def lacks(self, rule: str, branch: str) -> str:
-        """Why what a merge says and brings is no evidence for a rule; empty where it is."""
-        words = self.words
-        if words.request:
-            return ""
-        if words.trunk_sides:
-            return f"this merge takes over what was approved on {branch}, and this text was not"
-        if len(self.sides) > 1:
-            return "this merge takes in several branches at once"
-        if words.made_on not in {"", branch}:
-            return f"this merge was made for the branch {words.made_on}"
-        if self.rules > 1:
-            return f"this merge brings {NUMBERS.get(self.rules, self.rules)} rules"
-        if self.alone != rule:
-            return "this merge brings more than this one rule: other files, another rule, or merges of its own"
-        return ""
-
-
-NUMBERS: Final = {
-    2: "two",
-    3: "three",
-    4: "four",
-    5: "five",
-    6: "six",
-    7: "seven",
-    8: "eight",
-    9: "nine",
-}
-
-
-class _Line(NamedTuple):
-    """Commits in a row, each with one parent, that touch one `rule` and no other file.
-
-    `base` is the one before.
-    """
-
-    rule: str
-    base: int
-
-
-class _Walk:
-    """Walks the commits once.
-
-    A set of commits is a whole number, with a bit for each commit that touched a rule.
-    """
-
-    def __init__(self, history: ApprovalHistory, policy: ApprovalPolicy) -> None:
-        self._commits, self._rule_of, self._branch = (
-            history.commits,
-            history.rule_of,
-            history.branch,
-        )
-        self._policy, self._distinct = policy, policy.distinct
-        # the author that each bit stands for
-        self._authors: list[Person] = []
-        # by rule the commits that made a text of it
-        self._made: dict[str, int] = {}
-        # and those that made this text
-        self._texts: dict[tuple[str, Text | None], int] = {}
-        # by address, in small letters, the commits of an author or committer
-        self.by: dict[str, int] = {}
-        # commits that do not say in plain text who made them
-        self._unnamed = 0
-        # the history of each commit on the line of first parents, the oldest first
-        self._trunk: list[int] = []
-        self.lines: list[_Candidate] = []
-        # where a shallow clone ends
-        self.cuts = 0
-        self.cut = _lacking(None, CUT)
-
-    def run(self) -> _State:
-        """What stands and is approved at the tip."""
-        number = {commit.id: node for node, commit in enumerate(self._commits)}
-        parents = [[number[parent] for parent in commit.parents] for commit in self._commits]
-        children = Counter(parent for several in parents for parent in several)
-        trunk, at = set[int](), len(self._commits) - 1
-        while at >= 0:
-            trunk.add(at)
-            if parents[at]:
-                at = parents[at][0]
-            else:
-                at = -1
-        alone = self._alone(parents)
-        merged = (alone.get(several[1]) for several in parents if len(several) == 2)
-        bases = dict.fromkeys((line.base for line in merged if line), 0)
-        states: dict[int, _State] = {}
-        state = _START
-        for node, commit in enumerate(self._commits):
-            before, *sides = [states[parent] for parent in parents[node]] or [_START]
-            # all that the side has, and the first parent has not, is in the line if the latter has
-            # what is before it
-            line = None
-            if len(sides) == 1:
-                line = alone.get(parents[node][1])
-            whole = line is not None and bool(bases[line.base] & before.history)
-            state = self._step(commit, before, sides, line.rule if line and whole else "")
-            if node in bases:
-                bases[node] = self._new_bit()
-                state = state._replace(history=state.history | bases[node])
-            if node in trunk:
-                self._trunk.append(state.history)
-            if children[node]:
-                states[node] = state
-            for parent in parents[node]:
-                # a state is kept until the last child was judged
-                children[parent] -= 1
-                if not children[parent]:
-                    del states[parent]
-        return state
-
-    def _alone(self, parents: Sequence[Sequence[int]]) -> dict[int, _Line]:
-        """The line that each commit ends which has one parent and touches the files of one rule alone."""
-        lines: dict[int, _Line] = {}
-        for node, commit in enumerate(self._commits):
-            if len(parents[node]) != 1 or commit.mixed or not commit.changes[0]:
-                continue
-            touched = self._touched(commit)
-            if len(touched) != 1 or not all(is_rule(change.path) for change in commit.changes[0]):
-                continue
-            (rule,), (parent,) = touched, parents[node]
-            earlier = lines.get(parent)
-            lines[node] = earlier if earlier and earlier.rule == rule else _Line(rule, parent)
-        return lines
-
-    def first(self, several: Sequence[_Approval]) -> _Approval:
-        """The approval that came to the line of first parents before the others."""
-        here = (
-            approval for history in self._trunk for approval in several if approval.bit & history
-        )
-        return next(here)
-
-    def _step(
-        self, commit: RawCommit, before: _State, sides: Sequence[_State], alone: str
-    ) -> _State:
-        """The state after a commit.
-
-        `alone`: the one rule that its side brings, and nothing else.
-        """
-        history = _union((before.history, *(side.history for side in sides)))
-        places = self._places(commit, before.places)
-        if not commit.parents and commit.info.cut:
-            bit, history = self._bit(commit, history)
-            self.cuts |= bit
-            self.cut = _lacking(commit, CUT)
-            here = places.all()
-            self._made |= {rule: self._made.get(rule, 0) | bit for rule in here}
-            return _State(
-                places, _ByRule(dict.fromkeys(here, _unknown(self.cut))), _START.arrived, history
-            )
-        if len(commit.parents) < 2 and places is before.places:
-            return before
-        after = _State(places, before.approved, before.arrived, history)
-        changed = [rule for rule in self._touched(commit) if before.text(rule) != after.text(rule)]
-        words = _Words(commit, self._policy, self._branch)
-        lines = []
-        for line in words.lines:
-            if self._holds(after, line):
-                lines.append(line)
-        if changed or lines:
-            bit, history = self._bit(commit, history)
-            for rule in changed:
-                text = after.text(rule)
-                if all(side.text(rule) != text for side in sides):
-                    self._made[rule] = self._made.get(rule, 0) | bit
-                    self._texts[rule, text] = self._texts.get((rule, text), 0) | bit
-        after = after._replace(history=history)
-        merge = _Merge(words, before, sides, after, alone, len(changed))
-        approved, reasons = self._evidence(commit, merge, changed, lines)
-        verdicts = self._of_trunk(words, before, sides, after).changed(approved)
-        came = {rule: _lacking(commit, reason) for rule, reason in reasons.items()}
-        if words.like_squash and not words.squash:
-            came = {
-                rule: it._replace(how="squash", by=words.committer) for rule, it in came.items()
-            }
-        return after._replace(approved=verdicts, arrived=before.arrived.changed(came))
-
-    def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
-        """The bit of this commit, and the history with it."""
-        info = commit.info
-        bit = self._new_bit(info.author)
-        if info.odd:
-            self._unnamed |= bit
-        for address in {info.author.email.casefold(), info.committer.email.casefold()}:
-            self.by[address] = self.by.get(address, 0) | bit
-        return bit, history | bit
-
-    def _new_bit(self, author: Person = _UNKNOWN) -> int:
-        self._authors.append(author)
-        return self._last_bit()
-
-    def _touched(self, commit: RawCommit) -> dict[str, None]:
-        """The rules whose files a commit changed against its first parent, in order."""
-        blobs = (
-            (path, blob)
-            for path, *blobs in commit.changes[0]
-            if is_rule(path)
-            for blob in blobs
-            if blob
-        )
-        return dict.fromkeys(self._rule_of(path, blob) for path, blob in blobs)
-
-    def _places(self, commit: RawCommit, before: _ByRule[Places]) -> _ByRule[Places]:
-        """The files of every rule after this commit; the same object where it changed none."""
-        after: dict[str, Places] = {rule: before.get(rule) or () for rule in self._touched(commit)}
-        for path, old, new in commit.changes[0]:
-            if is_rule(path) and old is not None:
-                rule = self._rule_of(path, old)
-                after[rule] = tuple(place for place in after[rule] if place != (path, old))
-            if is_rule(path) and new is not None:
-                rule = self._rule_of(path, new)
-                after[rule] = tuple(sorted((*after[rule], (path, new))))
-        return before.changed({rule: places or None for rule, places in after.items()})
-
-    def _holds(self, after: _State, line: ApprovalLine) -> bool:
-        """Whether a commit holds just what the line in it approves."""
-        places = after.places.get(line.rule) or ()
-        return places[:1] == (() if line.blob is None else ((line.path, line.blob),))
-
-    def _brought(self, rule: str, before: _State, sides: Sequence[_State]) -> int:
-        """The commits of these sides that made a text of a rule."""
-        return self._made.get(rule, 0) & _union(side.history for side in sides) & ~before.history
-
-    def _evidence(
-        self,
-        commit: RawCommit,
-        merge: _Merge,
-        changed: Sequence[str],
-        lines: Sequence[ApprovalLine],
-    ) -> tuple[dict[str, _Approval], dict[str, str]]:
-        """What this commit approves, by rule, and why it does not approve the other rules that it changed."""
-        before, after = merge.before, merge.after
-        approved: dict[str, _Approval] = {}
-        reasons: dict[str, str] = {}
-        by_line = {}
-        for line in lines:
-            by_line[line.rule] = line
-        for rule in dict.fromkeys((*by_line, *changed)):
-            how, brought, reason = self._proof(merge, rule, by_line)
-            # who wrote this text before must not take it either, though another person put it back
-            if after.text(rule):
-                same = self._texts.get((rule, after.text(rule)), 0) & before.history
-            else:
-                same = 0
-            another = not brought or self._by_another(commit, how, brought | same)
-            evidence = self._by_whom(commit, how, brought, reason)
-            path = (after.places.get(rule) or before.places.get(rule) or (("", ""),))[0][0]
-            approval = _Approval(after.text(rule), path, self._last_bit(), after.history, evidence)
-            if rule in by_line and brought:
-                self.lines.append(
-                    _Candidate(rule, approval, commit.id, brought, by_line[rule].signers)
-                )
-            if brought and another:
-                approved[rule] = approval
-            elif brought:
-                reasons[rule] = (
-                    "taken by a person who worked on the proposal, as far as the history tells"
-                )
-            else:
-                reasons[rule] = reason
-        return approved, reasons
-
-    def _proof(self, merge: _Merge, rule: str, by_line: Collection[str]) -> tuple[How, int, str]:
-        """How a commit approves a rule, the commits that brought the text (none.
-
-        It does not), and why, or why not.
-        """
-        words = merge.words
-        if words.none:
-            return "direct", 0, words.none
-        if rule in by_line:
-            brought = self._by_line(rule, merge)
-            return "line", brought, LINE if brought else "no commit made this text"
-        if words.merge:
-            return "merge", *self._merged(merge, rule)
-        if words.squash and self._distinct:
-            return "squash", 0, "a squashed pull request does not say who took it"
-        if words.squash:
-            return "squash", self._last_bit(), SQUASH
-        if words.like_squash:
-            return (
-                "squash",
-                0,
-                f"it looks squashed by a forge that is not known here: {words.committer.email}",
-            )
-        return "direct", 0, "committed without a proposal"
-
-    def _last_bit(self) -> int:
-        return 1 << (len(self._authors) - 1)
-
-    def _by_line(self, rule: str, merge: _Merge) -> int:
-        """The commits that brought the text which a line approves."""
-        brought = self._brought(rule, merge.before, merge.sides)
-        # a text that stood on the branch already was brought by the commits that made just this one
-        return brought or self._texts.get((rule, merge.after.text(rule)), 0) & merge.after.history
-
-    def _merged(self, merge: _Merge, rule: str) -> tuple[int, str]:
-        """The commits that brought the text through a merge, and its evidence; or none, and why."""
-        text = merge.after.text(rule)
-        if all(side.text(rule) != text for side in merge.sides):
-            return 0, "the text is in none of the merged commits: it was changed inside the merge"
-        reason = merge.lacks(rule, self._branch)
-        for side in () if reason else merge.sides:
-            if side.text(rule) == text and (brought := self._brought(rule, merge.before, [side])):
-                return brought, REQUEST if merge.words.request else ALONE
-        return 0, reason or "no commit that this merge brings made the text"
-
-    def _by_another(self, commit: RawCommit, how: How, brought: int) -> bool:
-        """Under `distinct`.
-
-        A person, who wrote and committed none of this, is author or committer of the merge.
-        """
-        if not self._distinct or how == "squash":
-            return True
-        addresses = set()
-        for person in (commit.info.author, commit.info.committer):
-            addresses.add(person.email.casefold())
-        people = set()
-        for address in addresses:
-            if not is_bot(address, self._policy.forges):
-                people.add(address)
-        by_them = _union(self.by.get(address, 0) for address in people)
-        return bool(people) and not brought & (by_them | self._unnamed)
-
-    def _by_whom(self, commit: RawCommit, how: How, brought: int, reason: str) -> Evidence:
-        info = commit.info
-        hidden = how != "squash" and is_forge(info.committer.email, self._policy.forges)
-        by = info.author if hidden else info.committer
-        authors: dict[Person, None] = {}
-        while brought and len(authors) < WRITERS_NAMED:
-            place = brought.bit_length() - 1
-            authors[self._authors[place]] = None
-            brought &= ~(1 << place)
-        suggested = (info.author,) if how == "squash" else tuple(authors)
-        says = f"{reason}: {subject_of(info.message)}"
-        return Evidence(MERGED, how, by, info.committed, suggested, commit.id, says)
-
-    def _of_trunk(
-        self, words: _Words, before: _State, sides: Sequence[_State], after: _State
-    ) -> _ByRule[_Approval]:
-        """After a merge of the approval branch itself the newer verdicts of its sides.
-
-        Else those before.
-        """
-        if not words.trunk_sides:
-            # any other merge takes over a text with its own evidence, and nothing that its sides
-            # approved or removed
-            return before.approved
-        newer: dict[str, _Approval | None] = {}
-        sides = [sides[number] for number in words.trunk_sides]
-        for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
-            ours = before.approved.get(rule)
-            theirs = []
-            for side in sides:
-                theirs.append((side, side.approved.get(rule)))
-            # A side that left our text as it is may approve that text, and not one that it had
-            # before.
-            candidates = [
-                approval
-                for side, approval in theirs
-                if approval
-                and (side.text(rule) != before.text(rule) or approval.text == side.text(rule))
-            ]
-            newest = _newer([*([ours] if ours else []), *candidates], after.text(rule))
-            if newest is not None and newest is not ours:
-                newer[rule] = newest
-        return before.approved.changed(newer)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound
-from ai_lessons.git import files, hooks, processes
+from ai_lessons.git import external_files, hooks, processes
 from ai_lessons.git.files import translated
+from ai_lessons.git.history import unified
 from ai_lessons.git.hooks import holds_ours
-from ai_lessons.git.objects import unified
 from ai_lessons.model import Where, expression, texts
 from ai_lessons.model.entries import json_fields
 
@@ -484,7 +484,7 @@ class _HostFinder:
         project = self._project
         cloned = file.is_relative_to(project) and not self._where.home.is_relative_to(project)
         try:
-            return files.read(file, LARGEST, within=project if cloned else None)[0]
+            return external_files.read(file, LARGEST, within=project if cloned else None)[0]
         except NotFound:
             return None
         except AiLessonsError:
@@ -535,7 +535,7 @@ def _argv(call: Any, *, shell: bool = True) -> tuple[str, ...]:
 
 
 def _project(where: Where) -> Path:
-    return files.top_of(where.cwd) or where.cwd
+    return external_files.top_of(where.cwd) or where.cwd
 
 
 def _folder(kind: HostKind, where: Where) -> Path:
@@ -697,7 +697,7 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
     name, _, key = kind.servers[0].partition("#")
     tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
-        real = files.kept(place)
+        real = external_files.kept(place)
         try:
             content = _bytes(real)
         except InvalidEntry as error:
@@ -854,14 +854,14 @@ def carry_out(changes: Sequence[HostChange]) -> None:
             if _bytes(change.file) != change.before:
                 raise Conflict(f"{change.file} has changed meanwhile", hint="run the command again")
             if change.after is not None:
-                files.write(change.file, change.after)
+                external_files.write(change.file, change.after)
             else:
                 change.file.unlink()
 
 
 def _bytes(file: Path) -> bytes | None:
     if file.exists():
-        return files.read(file, LARGEST)[0]
+        return external_files.read(file, LARGEST)[0]
     return None
 
 

@@ -37,8 +37,8 @@ from ai_lessons.model.entries import (
     Relation,
     ulid,
 )
-from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import escaped, mapping_lines, one_line
+from ai_lessons.model.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -37,8 +37,7 @@ from ai_lessons.connectors.instruction_files import (
     sections,
 )
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.git import databases
-from ai_lessons.git import files as git_files
+from ai_lessons.git import databases, external_files
 from ai_lessons.git.files import translated
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.entries import (
@@ -55,8 +54,8 @@ from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
 from ai_lessons.model.lenient import mended
 from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
-from ai_lessons.model.markdown import REMOVE
 from ai_lessons.model.texts import decode, one_line, split
+from ai_lessons.model.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -447,7 +446,8 @@ def read_files(
 
 def _memories(places: Sequence[Path], project: str | None, now: datetime) -> Bundle:
     texts = (
-        (place.name, git_files.read(place, LIMIT)[0].decode("utf-8", "replace")) for place in places
+        (place.name, external_files.read(place, LIMIT)[0].decode("utf-8", "replace"))
+        for place in places
     )
     parts = []
     for name, text in texts:
@@ -473,7 +473,7 @@ def _notes(
             left.append((name, OTHER, "not Markdown"))
             continue
         with noting(name, damaged):
-            data = _understood(name, git_files.read(path)[0], notes)
+            data = _understood(name, external_files.read(path)[0], notes)
             ours = exporters.is_exported_rule(data)
             item = None
             if not ours:
@@ -547,7 +547,7 @@ def _instructions(
     ):
         file = by_path[path]
         with noting(file.name, damaged):
-            data = git_files.read(path)[0]
+            data = external_files.read(path)[0]
             if is_memory:
                 data = _understood(file.name, data, notes)
                 if exporters.is_exported_rule(data):
@@ -637,7 +637,7 @@ def _skills(
             left.append((name, OTHER, f"in no folder with a {SKILL}"))
             continue
         with noting(name, damaged):
-            data, runs = git_files.read(path)
+            data, runs = external_files.read(path)
             below = path.relative_to(home).as_posix()
             if layout.is_markdown(name):
                 data = _understood(f"{homes[home]}/{below}", data, notes)
@@ -700,11 +700,11 @@ def read_source(
         raise UsageError(f"{form} is one file", hint="import them one by one")
     file = files[0]
     if form == GROOVE:
-        return exporters.read(decode(git_files.read(file, LIMIT)[0], str(file)), str(file))
+        return exporters.read(decode(external_files.read(file, LIMIT)[0], str(file)), str(file))
     if form == LOG:
         # bytes that are no UTF-8 damage their line alone
         return read_log(
-            git_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"),
+            external_files.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"),
             file.name,
         )
     return read_database(file, now)
@@ -811,11 +811,11 @@ def read_database(file: Path, now: datetime) -> Bundle:
     """
     with translated(str(file)), TemporaryDirectory() as folder:
         copy = Path(folder, "copy.db")
-        copy.write_bytes(git_files.read(file, LIMIT)[0])
+        copy.write_bytes(external_files.read(file, LIMIT)[0])
         log = file.with_name(file.name + "-wal")
         if log.exists():
             copy.with_name("copy.db-wal").write_bytes(
-                git_files.read(log, LIMIT, within=file.parent)[0]
+                external_files.read(log, LIMIT, within=file.parent)[0]
             )
         try:
             tables = defaultdict(list, _tables(copy))

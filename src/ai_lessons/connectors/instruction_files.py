@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.connectors.exporters import Item, made, made_id
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
-from ai_lessons.git.files import read_file, top_of
+from ai_lessons.git.external_files import top_of
+from ai_lessons.git.files import read_file
 from ai_lessons.model import expression, frontmatter
 from ai_lessons.model.chunks import blocks, lines_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind

@@ -16,8 +16,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ai_lessons.errors import AiLessonsError, Refused
-from ai_lessons.git import files as git_files
-from ai_lessons.git import plumbing
+from ai_lessons.git import external_files, plumbing
 from ai_lessons.git.files import read_file
 from ai_lessons.git.worktree import locate, read_head
 from ai_lessons.model import expression
@@ -367,14 +366,14 @@ def stating(cwd: Path) -> list[Manifest]:
     top = folders[-1]
     for distance, folder in enumerate(folders):
         for name in _STATING:
-            if text := git_files.beginning(folder / name, top):
+            if text := external_files.beginning(folder / name, top):
                 texts.append(Manifest((folder / name).relative_to(top).as_posix(), text, distance))
     return texts
 
 
 def folders_around(cwd: Path) -> list[Path]:
     """The folder and those above it, up to the top of git; outside of git it alone."""
-    top = git_files.top_of(cwd)
+    top = external_files.top_of(cwd)
     if top:
         return [folder for folder in (cwd, *cwd.parents) if folder.is_relative_to(top)]
     return [cwd]
@@ -485,7 +484,7 @@ class Sources:
             path = path.resolve()
         if path.parent not in self._tops:
             folder = path.parent.resolve()
-            self._tops[path.parent] = (folder, git_files.top_of(folder))
+            self._tops[path.parent] = (folder, external_files.top_of(folder))
         folder, top = self._tops[path.parent]
         return folder / path.name, top
 

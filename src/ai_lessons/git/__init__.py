@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ai_lessons import submodules
 
 if TYPE_CHECKING:
+    from ai_lessons.git import approval_branch as approval_branch
     from ai_lessons.git import files as files
     from ai_lessons.git import store as store
     from ai_lessons.git import worktree as worktree

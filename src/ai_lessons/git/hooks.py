@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.git import files, plumbing, processes
+from ai_lessons.git import external_files, plumbing, processes
 from ai_lessons.git.files import replace_file, translated
 from ai_lessons.git.worktree import Worktree, as_hub, locate
 from ai_lessons.model import expression
@@ -142,7 +142,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
     for file in (agents, claude):
         if file.exists() and (every or not file.is_symlink()):
             present.append(file)
-    if not every and len(present) > 1 and _IMPORTS_AGENTS.search(files.read(claude)[0]):
+    if not every and len(present) > 1 and _IMPORTS_AGENTS.search(external_files.read(claude)[0]):
         present.remove(claude)
     return tuple(present) or (agents,)
 
@@ -157,14 +157,14 @@ def change_marked_part(file: Path, job: str, text: str, ours: Marks = OURS) -> s
             return "left alone, it is a link: name the file that it leads to"
         content = None
         if file.exists():
-            content = files.read(file)[0]
+            content = external_files.read(file)[0]
         says, new = plan(content, job, text, ours)
         if len(ours.first.findall(new or b"")) > (new or b"").count(ours.end.encode()):
             says += f"; a line {ours.begin} without its last line {ours.end} is left as it is, with what follows"
         if new is None:
             file.unlink(missing_ok=True)
         elif new != content:
-            files.write(file, new)
+            external_files.write(file, new)
         return says
 
 

@@ -8,383 +8,50 @@ from __future__ import annotations
 import os
 import random
 import re
-import stat
 import time
-from contextlib import suppress
-from datetime import UTC, datetime
-from functools import lru_cache, partial
-from pathlib import PurePosixPath
-from tempfile import TemporaryDirectory
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dulwich.objects import Blob, ObjectID
+from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsupportedRepository
-from ai_lessons.git import commit as git_commit
-from ai_lessons.git import commits as git_commits
-from ai_lessons.git import files, objects, plumbing
-from ai_lessons.git.commit import FAST_FORWARD, Author, check_out, committing, unshared
-from ai_lessons.git.files import READ_LIMIT, translated
-from ai_lessons.git.objects import (
-    EXECUTABLE,
-    Draft,
-    TreeEntry,
-    Version,
-    blob_of,
-    changed,
-    changed_each,
-    opened,
-    text_of,
-    unified,
+from ai_lessons.git import network as git_network
+from ai_lessons.git import plumbing
+from ai_lessons.git.approval_branch import HEADS
+from ai_lessons.git.branch_move import FAST_FORWARD, check_out, committing
+from ai_lessons.git.conflicts import Decisions, keep, kept
+from ai_lessons.git.event_log import FOLDER
+from ai_lessons.git.history import unified
+from ai_lessons.git.identity import Author
+from ai_lessons.git.journal import BatchRecord
+from ai_lessons.git.merge_plan import MergeConflict, MergePlan, plan
+from ai_lessons.git.network import Network
+from ai_lessons.git.objects import Draft, changed, opened, text_of
+from ai_lessons.git.remote_branch import (
+    AGAIN,
+    RemoteBranch,
+    apart,
+    branch,
+    count,
+    destination,
+    merge_bases,
+    move_to,
+    where,
 )
-from ai_lessons.git.plumbing import Network
-from ai_lessons.git.store import FOLDER, PROTECTED, BatchRecord
-from ai_lessons.git.worktree import (
-    HEADS,
-    OTHERS,
-    PROPOSALS,
-    Worktree,
-    branch_of,
-    checked_out_at,
-    cut_off,
-    has_refs,
-    proposal_refs,
-    read_ref,
-)
+from ai_lessons.git.store import PROTECTED
+from ai_lessons.git.uncommitted import unshared
+from ai_lessons.git.upstream import Upstream
+from ai_lessons.git.worktree import checked_out_at, read_ref
 from ai_lessons.model import expression, layout
-from ai_lessons.model.approval import stated_id
 from ai_lessons.model.entries import HANDLE_LENGTH, Entry, handle, json_fields
 from ai_lessons.model.frontmatter import read_entry
-from ai_lessons.model.layout import is_markdown, slug
-from ai_lessons.model.merge import WHOLE, merge_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dulwich.repo import Repo
 
     from ai_lessons.git.store import Store
-
-REMOVED: Final = "one side removed it, the other changed it"
-IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
-# of what both began with, of ours, of theirs
-Trees = tuple[ObjectID, ...]
-# of these three
-Versions = tuple[Version, ...]
-
-
-class MergeConflict(NamedTuple):
-    """A file that cannot be merged.
-
-    Its path, why, and what each side has (blob ids, None for no file).
-    """
-
-    path: str
-    reasons: tuple[str, ...]
-    base: str | None
-    ours: str | None
-    theirs: str | None
-
-
-class MergePlan(NamedTuple):
-    """The merged tree, None while a file conflicts.
-
-    And the files that both sides changed and that were merged.
-    """
-
-    tree: ObjectID | None
-    merged: tuple[str, ...]
-    torn: tuple[MergeConflict, ...]
-
-
-def plan(
-    worktree: Worktree,
-    repo: Repo,
-    draft: Draft,
-    trees: Trees,
-    choose: Callable[[MergeConflict], str | None] = lambda _: None,
-) -> MergePlan:
-    """Merge trees. `choose` returns the side that a person chose for a conflict, or None.
-
-    Raises StorageFailed.
-    """
-    trees, moved = _with_moves(worktree, repo, draft, trees)
-    edits, unmerged = _merge_trees(worktree, trees)
-    unmerged |= {path: versions for path, versions in moved.items() if None in versions}
-    # where a file has the name of a folder, git's index has each of the two with no version of
-    # another side
-    alone = {
-        path: theirs
-        for path, (base, ours, theirs) in unmerged.items()
-        if not base and not (ours and theirs)
-    }
-    changed_twice = {path: versions for path, versions in unmerged.items() if path not in alone}
-    merged, reasons = _merge_files(worktree, repo, draft, changed_twice)
-    edits |= merged
-    conflicts = []
-    for path, why in reasons.items():
-        torn = MergeConflict(os.fsdecode(path), why, *map(blob_of, changed_twice[path]))
-        take = choose(torn)
-        edits[path] = changed_twice[path][1 if take == "ours" else 2]
-        if take is None:
-            conflicts += [torn]
-    tree = draft.edit(trees[1], edits)
-    for path, theirs in ((path, theirs) for path, theirs in alone.items() if theirs):
-        in_the_way = MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))
-        if not _is_taken(draft, tree, path):
-            edits[path] = theirs
-        elif choose(in_the_way) != "ours":
-            conflicts.append(in_the_way)
-    result = None
-    if not conflicts:
-        result = draft.edit(trees[1], edits)
-    names = {*merged, *moved} - reasons.keys()
-    return MergePlan(result, tuple(sorted(map(os.fsdecode, names))), tuple(sorted(conflicts)))
-
-
-def _merge_trees(
-    worktree: Worktree, trees: Trees
-) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
-    """The changes from ours to the merge, and by path the versions (base, ours, theirs) that git cannot merge.
-
-    By `read-tree` and not by `merge-tree`: docs/decisions.md, 9.
-    """
-    unmerged: dict[bytes, list[Version]] = {}
-    with (
-        translated("the index of a merge", writing=True),
-        TemporaryDirectory(prefix="ai-lessons-merge-") as folder,
-    ):
-        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        flags = ("-i", "-m", "--aggressive", "--no-sparse-checkout")
-        plumbing.output(worktree, "read-tree", *flags, *trees, extra=index)
-        for row in plumbing.output(worktree, "ls-files", "--unmerged", "-z", extra=index).split(
-            b"\0"
-        )[:-1]:
-            version, _, path = row.partition(b"\t")
-            mode, blob, stage = version.split(b" ")
-            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = (
-                int(mode, 8),
-                ObjectID(blob),
-            )
-        differing = changed(worktree, "--cached", trees[1], command="diff-index", extra=index)
-    edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
-    return edits, {path: tuple(versions) for path, versions in unmerged.items()}
-
-
-def _with_moves(
-    worktree: Worktree, repo: Repo, draft: Draft, trees: Trees
-) -> tuple[Trees, dict[bytes, Versions]]:
-    """The trees with each file at its new path that one side moved and the other touched, and the versions of these.
-
-    A file that both moved is at the path of theirs.
-    """
-    # git reads from the disk
-    draft.save()
-    ours, theirs = changed_each(worktree, [(trees[0], side) for side in trees[1:]])
-    our_moves, their_moves = (
-        _moves(worktree, repo, ours, theirs),
-        _moves(worktree, repo, theirs, ours),
-    )
-    edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
-    moved = {}
-    for path in sorted({*our_moves, *their_moves}):
-        place = their_moves.get(path) or our_moves[path]
-        names = (path, our_moves.get(path, path), their_moves.get(path, path))
-        if any(
-            name != place and _is_taken(draft, tree, place)
-            for tree, name in zip(trees, names, strict=True)
-        ):
-            # then it is removed on one side and changed on the other
-            continue
-        moved[place] = tuple(
-            draft.lookup(tree, name) for tree, name in zip(trees, names, strict=True)
-        )
-        for edit, name, version in zip(edits, names, moved[place], strict=True):
-            if name != place and None not in moved[place]:
-                edit.update({name: None, place: version})
-    trees = tuple(
-        draft.edit(tree, edit) if edit else tree for tree, edit in zip(trees, edits, strict=True)
-    )
-    draft.save()
-    return trees, moved
-
-
-def _moves(
-    worktree: Worktree,
-    repo: Repo,
-    side: Mapping[bytes, tuple[Version, Version]],
-    other: Mapping[bytes, tuple[Version, Version]],
-) -> dict[bytes, bytes]:
-    """The new paths of plain files that this side moved and the other touched.
-
-    With the same id, or the same bytes.
-    """
-    inside = os.fsencode(worktree.prefix)
-    gone = {}
-    for path, (old, new) in side.items():
-        if not new and path in other and path.startswith(inside):
-            gone[path] = old
-    if gone:
-        added = {
-            path: new for path, (old, new) in side.items() if not old and path.startswith(inside)
-        }
-    else:
-        added = {}
-    plain = {
-        path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])
-    }
-    texts = _texts(
-        worktree,
-        repo,
-        ((path, entry) for path, entry in plain.items() if is_markdown(os.fsdecode(path))),
-    )
-    marks = {
-        path: (blob in texts and stated_id(texts[blob])) or blob
-        for path, (_, blob) in plain.items()
-    }
-    places = {marks[path]: path for path in added if path in marks}
-    sources = {places.get(marks[path]): path for path in gone if path in marks}
-    return {path: place for place, path in sources.items() if place}
-
-
-def _texts(
-    worktree: Worktree, repo: Repo, versions: Iterable[tuple[bytes, TreeEntry]]
-) -> dict[ObjectID, bytes]:
-    """The texts of files by blob, out of their filters.
-
-    Without links, submodules and what is huge.
-    """
-    raw, paths = dict[str, bytes](), dict[str, str]()
-    for path, (mode, blob) in versions:
-        stored = None
-        if stat.S_ISREG(mode):
-            stored = repo.object_store[blob]
-        if isinstance(stored, Blob) and len(stored.data) <= READ_LIMIT:
-            raw[blob.decode()], paths[blob.decode()] = stored.data, _inside(worktree, path)
-    return {
-        ObjectID(blob.encode()): text
-        for blob, text in git_commits.texts(worktree, paths, raw).items()
-    }
-
-
-def _inside(worktree: Worktree, path: bytes) -> str:
-    return os.fsdecode(path).removeprefix(worktree.prefix)
-
-
-def _merge_files(
-    worktree: Worktree, repo: Repo, draft: Draft, changed_twice: Mapping[bytes, Versions]
-) -> tuple[dict[bytes, TreeEntry], dict[bytes, tuple[str, ...]]]:
-    """Files that both sides changed, merged, and the reasons of those that cannot be merged."""
-    every = (
-        (path, entry) for path, versions in changed_twice.items() for entry in versions if entry
-    )
-    texts = _texts(worktree, repo, every)
-    made, reasons = dict[str, bytes](), dict[bytes, tuple[str, ...]]()
-    for path, versions in changed_twice.items():
-        base, ours, theirs = versions
-        if ours is None or theirs is None:
-            reasons[path] = (REMOVED,)
-        elif any(
-            entry and (not stat.S_ISREG(entry[0]) or entry[1] not in texts) for entry in versions
-        ):
-            reasons[path] = (WHOLE,)
-        else:
-            name = _inside(worktree, path)
-            data, conflicts = merge_file(
-                name, texts[base[1]] if base else None, texts[ours[1]], texts[theirs[1]]
-            )
-            if data is None:
-                reasons[path] = conflicts
-            else:
-                made[name] = data
-    blobs = objects.blobs(worktree, draft, made)
-    merged = {
-        path: (_mode(*versions), blobs[_inside(worktree, path)])
-        for path, versions in changed_twice.items()
-        if path not in reasons
-    }
-    return merged, reasons
-
-
-def _mode(base: Version, ours: Version, theirs: Version) -> int:
-    """The mode that one side changed; executable where neither is the base's."""
-    modes = set()
-    for entry in (ours, theirs):
-        if entry and not (base and entry[0] == base[0]):
-            modes.add(entry[0])
-    if len(modes) == 1:
-        return modes.pop()
-    if base and not modes:
-        return base[0]
-    return EXECUTABLE
-
-
-def _is_taken(draft: Draft, tree: ObjectID, path: bytes) -> bool:
-    """Whether a file or folder has this path, or a file that of one of its folders."""
-    parts = path.split(b"/")
-    folders = []
-    for depth in range(1, len(parts)):
-        folders.append(draft.lookup(tree, b"/".join(parts[:depth])))
-    return draft.lookup(tree, path) is not None or any(
-        entry and not stat.S_ISDIR(entry[0]) for entry in folders
-    )
-
-
-class Decisions:
-    """The side that a person chose for each conflict, in the state folder of this clone."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self._file = state_dir / "sync" / "decisions.json"
-        self.made: dict[str, str] = files.read_json(self._file) or {}
-
-    def choose(self, torn: MergeConflict) -> str | None:
-        """The chosen side (`ours`, `theirs`).
-
-        None: no choice was made, or one side has changed since.
-        """
-        return self.made.get(choice_key(torn.ours, torn.theirs, torn.path))
-
-    def note(self, torn: MergeConflict, take: str) -> None:
-        """Remember a choice. Raises StorageFailed: it cannot be written."""
-        self.made[choice_key(torn.ours, torn.theirs, torn.path)] = take
-        files.write_json(self._file, self.made, durable=True)
-
-    def forget(self, merge: str = "") -> None:
-        """Drop all choices after their `merge`, which an undo may ask for."""
-        if merge and self.made:
-            files.write_json(self._file.with_name("settled.json"), {merge: self.made})
-        self.made = {}
-        self._file.unlink(missing_ok=True)
-
-    def settled(self) -> dict[str, dict[str, str]]:
-        """The choices that made a merge, by its id; only of the last one that any did."""
-        return files.read_json(self._file.with_name("settled.json")) or {}
-
-
-def choice_key(ours: str | None, theirs: str | None, path: str) -> str:
-    """What a choice is noted by: two versions of a file."""
-    return f"{ours} {theirs} {path}"
-
-
-AGAIN: Final = "ai-lessons admin sync"
-
-
-class RemoteBranch(NamedTuple):
-    """A branch of a remote."""
-
-    remote: str
-    branch: str
-
-    @property
-    def tracking(self) -> str:
-        """The remote-tracking branch as a full ref."""
-        return f"refs/remotes/{self.remote}/{self.branch}"
-
-    @property
-    def name(self) -> str:
-        """As git prints it: `origin/main`."""
-        return f"{self.remote}/{self.branch}"
 
 
 class Brought(NamedTuple):
@@ -421,78 +88,6 @@ class EntryConflict(NamedTuple):
     their_diff: str = ""
 
 
-def where(store: Store, remote: str | None = None) -> RemoteBranch:
-    """The remote branch of the checked-out one.
-
-    Raises Refused (in a bigger repository), Conflict, NotFound.
-    """
-    if store.is_folder_of_bigger_repo:
-        raise Refused(
-            (
-                f"{store.root} is a folder of the repository at {store.worktree.top}, which "
-                "is shared as a whole"
-            ),
-            hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
-        )
-    worktree, name = store.worktree, branch(store)
-    remotes = plumbing.remotes(worktree)
-    configured = plumbing.setting(worktree, f"branch.{name}.remote")
-    if remote is None and configured in remotes:
-        remote = configured
-    usual = plumbing.setting(worktree, "clone.defaultRemoteName")
-    remote = remote or (
-        remotes[0] if len(remotes) == 1 else usual if usual in remotes else "origin"
-    )
-    if remote not in remotes:
-        add = f"git -C {worktree.root} remote add origin ADDRESS"
-        if not remotes:
-            hint = add
-        else:
-            hint = "--remote takes one of: " + ", ".join(remotes)
-        raise NotFound("remote", remote, hint=hint)
-    merge = None
-    if remote == configured:
-        merge = plumbing.setting(worktree, f"branch.{name}.merge")
-    return RemoteBranch(remote, (merge or name).removeprefix("refs/heads/"))
-
-
-_PUSHES: Final = expression(
-    r"push\.default|remote\.pushdefault|remote\..*\.push|branch\..*\.pushremote"
-)
-
-
-def destination(store: Store, place: RemoteBranch) -> RemoteBranch:
-    """Where git would push the checked-out branch (`pushRemote`, `remote.pushDefault`, `@{push}`)."""
-    name = branch(store)
-    if not any(_PUSHES.fullmatch(key) for key in plumbing.settings(store.worktree)):
-        return place
-    done = plumbing.run(
-        store.worktree, "for-each-ref", "--format=%(push:remotename) %(push)", HEADS + name
-    )
-    remote, _, tracking = done.text.partition(" ")
-    if remote == place.remote:
-        usual = place.branch
-    else:
-        usual = name
-    if remote:
-        return RemoteBranch(remote, tracking.removeprefix(f"refs/remotes/{remote}/") or usual)
-    return place
-
-
-def branch(store: Store) -> str:
-    """The branch that is checked out.
-
-    Raises Conflict: none is, or a merge or the like is under way.
-    """
-    reason = objects.busy(store.worktree)
-    if reason:
-        raise Conflict(reason)
-    ref = store.head().ref
-    if ref is None:
-        raise Conflict("HEAD is detached, so there is no branch to share", hint="git switch main")
-    return ref.removeprefix(HEADS)
-
-
 def bring(store: Store, place: RemoteBranch) -> Brought:
     """Merge the fetched branch, or nothing.
 
@@ -504,7 +99,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         if tip is None or tip == head:
             return Brought(head)
         if head:
-            bases = _bases(store, head, tip)
+            bases = merge_bases(store, head, tip)
         else:
             bases = []
         if head and ObjectID(tip.encode()) in bases:
@@ -538,7 +133,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
                 author = Author(store.worktree)
                 target, merged = author.write(draft, made.tree, (head, tip), message), made.merged
                 notes = author.notes
-        received, ahead = _apart(store, head, tip)
+        received, ahead = apart(store, head, tip)
         check_out(store.worktree, place.name, *FAST_FORWARD, target, log="sync")
         decisions.forget(target if target != tip else "")
         return Brought(target, received, merged, notes=notes, ahead=ahead + (target != tip))
@@ -565,7 +160,7 @@ def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[MergeConflict,
         head,
         tip,
         Decisions(store.state_dir),
-        _bases(store, head, tip),
+        merge_bases(store, head, tip),
     ).torn
 
 
@@ -647,7 +242,7 @@ def _plan(
     base = draft.tree_of(bases[0])
     for other in bases[1:]:
         # histories that cross: their base is the merge of both bases, as in git's own strategy
-        older = _bases(store, bases[0].decode(), other.decode())
+        older = merge_bases(store, bases[0].decode(), other.decode())
         sides = None
         if older:
             sides = (draft.tree_of(older[0]), base, draft.tree_of(other))
@@ -667,41 +262,6 @@ def _plan(
     return plan(store.worktree, repo, draft, (base, ours, theirs), decisions.choose)
 
 
-def _bases(store: Store, commit: str, other: str) -> list[ObjectID]:
-    bases: list[ObjectID] = []
-    for base in _bases_of(store.worktree, commit, other, cut_off(store.worktree)):
-        bases.append(ObjectID(base))
-    return bases
-
-
-@lru_cache(maxsize=4)
-def _bases_of(worktree: Worktree, commit: str, other: str, _cut: str) -> tuple[bytes, ...]:
-    done = plumbing.run(worktree, "merge-base", "--all", commit, other)
-    if not done.code:
-        return tuple(done.out.split())
-    return ()
-
-
-def count(store: Store, tip: str, without: str | None) -> int:
-    """How many commits `tip` has that `without` has not."""
-    done = plumbing.run(
-        store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else [])
-    )
-    if done.text.isdigit():
-        return int(done.text)
-    return 0
-
-
-def _apart(store: Store, head: str | None, tip: str) -> tuple[int, int]:
-    """How many commits `tip` has that `head` has not, and the other way round."""
-    if head is None:
-        return count(store, tip, None), 0
-    ours, _, theirs = plumbing.run(
-        store.worktree, "rev-list", "--left-right", "--count", f"{head}...{tip}"
-    ).text.partition("\t")
-    return int(theirs or 0), int(ours or 0)
-
-
 def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bool:
     """Whether our commits, whose text the remote has, may be dropped for the remote's."""
     # A merge may be an approval, and a decided conflict shows what was not taken: both are kept and
@@ -710,25 +270,15 @@ def _adds_nothing(store: Store, decisions: Decisions, head: str, tip: str) -> bo
     return store.protected or not (decisions.made or merges)
 
 
-def _move(store: Store, place: RemoteBranch, target: str) -> None:
-    """Let branch, index and files be those of any commit, with the same checks."""
-    move = ("checkout", "--quiet", "--no-overwrite-ignore", "-B", branch(store), target)
-    check_out(store.worktree, place.name, *move, log="sync")
-
-
 def _drop_ours(store: Store, place: RemoteBranch, head: str, tip: str) -> None:
     """Move the branch to the remote's, which has all that our commits say."""
     dropped = plumbing.run(store.worktree, "rev-list", head, f"^{tip}").text.split()
-    _move(store, place, tip)
+    move_to(store, place, tip)
     store.journal.settle(BatchRecord(tip, {}))
     if store.dropped:
         # else approval would take this for a history that somebody rewrote
         store.dropped(HEADS + branch(store), dropped, tip)
 
-
-# Our side of a conflict is a branch below this
-CONFLICTS: Final = "conflict/"
-_KEEP: Final = "sync: keep our side"
 
 # How often another clone may push first
 TRIES: Final = 50
@@ -919,7 +469,7 @@ def _without_push(
             sent = f"; proposals were sent: {', '.join(so_far.proposals)}"
         else:
             sent = ""
-        if reason.startswith(plumbing.PRE_PUSH):
+        if reason.startswith(git_network.PRE_PUSH):
             raise Refused(f"{to.name} was not pushed: {reason}{sent}", hint=f"then again: {AGAIN}")
         raise Refused(
             f"{to.remote} does not take pushes to {to.branch}: {reason}{sent}",
@@ -1038,185 +588,3 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
             # git checks that it is still at that commit
             plumbing.run(store.worktree, "update-ref", "-d", HEADS + name, commit)
     return _names(wishes, results)[2]
-
-
-def keep(worktree: Worktree, head: str, torn: Sequence[MergeConflict]) -> str:
-    """The branch that keeps our side `head`: that of an earlier sync, moved on, or a new one.
-
-    Raises Conflict.
-    """
-    for name, commit in kept(worktree).items():
-        if commit == head:
-            return name
-        if plumbing.is_ancestor(worktree, commit, head) and not checked_out_at(
-            worktree, HEADS + name
-        ):
-            git_commit.point(worktree, HEADS + name, commit, head, _KEEP)
-            return name
-    name = _dated(CONFLICTS, PurePosixPath(torn[0].path).stem)
-    git_commit.point(worktree, HEADS + name, None, head, _KEEP)
-    return name
-
-
-def _dated(prefix: str, text: str) -> str:
-    return f"{prefix}{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{slug(text)}"
-
-
-def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
-    """Branches that keep a side of a conflict, here or on a remote as of the last fetch, with their commits."""
-    if remote:
-        start = f"refs/remotes/{remote}/"
-    else:
-        start = HEADS
-    if not has_refs(worktree, start + CONFLICTS):
-        return {}
-    done = plumbing.run(
-        worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS
-    )
-    rows = []
-    for line in done.text.splitlines():
-        rows.append(line.split(" "))
-    by_key: dict[str, str] = {}
-    for ref, commit in rows:
-        by_key[ref.removeprefix(start)] = commit
-    return by_key
-
-
-class Upstream:
-    """The branches of remotes as this clone last saw them.
-
-    What was erased or deleted there since stays so.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._file = store, store.state_dir / "sync" / "seen.json"
-        self._seen: dict[str, str] = files.read_json(self._file) or {}
-        self._proposals = frozenset(proposal_refs(store.worktree))
-        self._before: dict[RemoteBranch, set[str]] = {}
-
-    def look(self, *places: RemoteBranch) -> None:
-        """See, before a fetch, which commits the branches had."""
-        for place in places:
-            commits = {
-                self._seen.get(place.name, ""),
-                read_ref(self._store.worktree, place.tracking) or "",
-            }
-            if place.name not in self._seen:
-                # somebody may have fetched by hand
-                with suppress(OSError):
-                    log = (self._store.worktree.common_dir / "logs" / place.tracking).read_text(
-                        errors="replace"
-                    )
-                    commits |= {
-                        commit for line in log.splitlines() for commit in line.split(" ")[:2]
-                    }
-            self._before[place] = {commit for commit in commits if commit.strip("0")}
-
-    def had(self, place: RemoteBranch) -> bool:
-        """Whether the remote had this branch of a proposal."""
-        return place.name in self._seen or place.tracking in self._proposals
-
-    def arrived(self) -> tuple[str, ...]:
-        """The branches of proposals that are new here."""
-        now = set()
-        for ref in proposal_refs(self._store.worktree):
-            now.add(branch_of(ref))
-        return tuple(sorted(now.difference(map(branch_of, self._proposals))))
-
-    def check(
-        self, network: Network, place: RemoteBranch, take: str
-    ) -> tuple[RemoteBranch, tuple[str, ...]]:
-        """The branch to share with after a fetch, and notes.
-
-        Raises Conflict: it was rewritten or deleted. With `theirs` ours is kept on a branch, and
-        theirs is taken.
-        """
-        worktree, head, name = self._store.worktree, self._store.head().commit, branch(self._store)
-        tip = read_ref(worktree, place.tracking)
-        if tip is None:
-            return self._follow(network, place, take)
-        before, self._before[place] = self._before[place], self._before[place] | {tip}
-        if head is None or not before - {tip}:
-            return place, ()
-        if before - {tip} <= {base.decode() for base in _bases(self._store, head, tip)}:
-            return place, ()
-        gone = sorted(
-            before & set(plumbing.run(worktree, "rev-list", head, f"^{tip}").text.split())
-        )
-        if not gone or (cut_off(worktree) and not _bases(self._store, gone[0], tip)):
-            return place, ()
-        what = f"{place.name} was rewritten: commit {gone[0][:10]}, which it had, is not in it any more"
-        if take != "theirs":
-            hint = f"{AGAIN} --take theirs keeps yours on a branch here; to see what went: git log {place.name}..{name}"
-            raise Conflict(f"{what}; nothing was merged or sent", hint=hint)
-        kept = f"{_dated('kept/', name)}-{head[:7]}"
-        with committing(self._store), self._store.writing():
-            git_commit.point(worktree, HEADS + kept, None, head, _KEEP)
-            _move(self._store, place, tip)
-        return place, (
-            f"{what}; yours is on {kept}, which is not sent; to delete it: git branch -D {kept}",
-        )
-
-    def _follow(
-        self, network: Network, place: RemoteBranch, take: str
-    ) -> tuple[RemoteBranch, tuple[str, ...]]:
-        """The branch that a deleted one was renamed to.
-
-        A first push deletes nothing: then it is `place`.
-        """
-        worktree, name, remote_branches = (
-            self._store.worktree,
-            branch(self._store),
-            f"refs/remotes/{place.remote}/",
-        )
-        settings = []
-        for key in ("remote", "merge"):
-            settings.append(plumbing.setting(worktree, f"branch.{name}.{key}"))
-        refs = plumbing.run(
-            worktree, "for-each-ref", "--format=%(refname)", remote_branches
-        ).text.split()
-        families = ("HEAD", PROPOSALS, OTHERS, CONFLICTS)
-        if all(ref.removeprefix(remote_branches).startswith(families) for ref in refs):
-            return place, ()
-        if not self._before[place] and settings != [place.remote, HEADS + place.branch]:
-            return place, ()
-        if self._before[place]:
-            since = " any more"
-        else:
-            since = ""
-        main, what = (
-            network.main_branch(),
-            f"{place.remote} has no branch {place.branch}{since}; nothing was sent",
-        )
-        again = f"to make it again: git push {place.remote} {name}:{place.branch}"
-        if not main or read_ref(worktree, HEADS + main):
-            raise Conflict(what, hint=f"git switch {main}; {again}" if main else again)
-        if take != "theirs":
-            raise Conflict(
-                f"{what}; its main branch is {main}",
-                hint=f"{AGAIN} --take theirs renames yours, too; {again}",
-            )
-        renamed = RemoteBranch(place.remote, main)
-        plumbing.run(worktree, "branch", "-m", name, main)
-        plumbing.run(worktree, "config", f"branch.{main}.remote", place.remote)
-        plumbing.run(worktree, "config", f"branch.{main}.merge", HEADS + main)
-        self._before[renamed] = self._before[place]
-        place, notes = self.check(network, renamed, take)
-        return place, (f"{name} is {main} now, as on {place.remote}", *notes)
-
-    def note(self, proposals: Collection[str], *places: RemoteBranch) -> None:
-        """Remember the branches as they are now, and of proposals those that are still open.
-
-        Raises StorageFailed.
-        """
-        shared = [*places, *(RemoteBranch(places[-1].remote, name) for name in proposals)]
-        seen = {}
-        for key, commit in self._seen.items():
-            if (branch_of(f"refs/remotes/{key}") or key) in {key, *proposals}:
-                seen[key] = commit
-        tips = {}
-        for place in shared:
-            tips[place.name] = read_ref(self._store.worktree, place.tracking)
-        seen |= {key: tip for key, tip in tips.items() if tip}
-        if seen != self._seen:
-            files.write_json(self._file, seen)

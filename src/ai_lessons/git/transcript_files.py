@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.databases import foreign, tables
-from ai_lessons.git.files import opened
+from ai_lessons.git.external_files import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

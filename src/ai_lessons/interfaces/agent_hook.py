@@ -26,11 +26,11 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.failures import did_not_end, looks_failed
 from ai_lessons.model.plain import is_ours, joined
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY, strongest
 from ai_lessons.model.shell_writes import writes
 from ai_lessons.model.tool_calls import call_of
-from ai_lessons.model.transcripts import did_not_end, looks_failed
 from ai_lessons.telling import keeping, words
 from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_event
 
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ai_lessons.app.open_repository import Options
+    from ai_lessons.model.edits import Edit
     from ai_lessons.model.plain import AgentText
-    from ai_lessons.model.tool_calls import Edit, ToolCall
+    from ai_lessons.model.tool_calls import ToolCall
     from ai_lessons.settings import Settings
 
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"

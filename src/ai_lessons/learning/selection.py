@@ -11,7 +11,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning import statistics
-from ai_lessons.model import expression, transcripts
+from ai_lessons.model import expression, simple_commands
 from ai_lessons.model.entries import EntrySummary, Kind, Status, json_fields
 
 if TYPE_CHECKING:
@@ -273,10 +273,10 @@ def same_job(failed: str, command: str) -> bool:
     >>> same_job("python a.py", "python3 a.py"), same_job("python a.py", "python b.py")
     (True, False)
     """
-    attempts = transcripts.attempts(command)
-    ran = [words for words in _commands(command) if transcripts.attempts(" ".join(words))]
+    attempts = simple_commands.attempts(command)
+    ran = [words for words in _commands(command) if simple_commands.attempts(" ".join(words))]
     for words in _commands(failed):
-        attempt = next(iter(transcripts.attempts(" ".join(words))), "")
+        attempt = next(iter(simple_commands.attempts(" ".join(words))), "")
         if " " in attempt and attempt in attempts:
             return True
         if attempt and "''" not in words and any(_again(words, other) for other in ran):
@@ -293,8 +293,8 @@ def _again(words: Sequence[str], other: Sequence[str]) -> bool:
 def _commands(line: str) -> list[list[str]]:
     """The words of the simple commands of a line, each program without its folder."""
     commands: list[list[str]] = []
-    for words in transcripts.simple_commands(line):
-        commands.append([transcripts.base_name(words[0]), *words[1:]])
+    for words in simple_commands.simple_commands(line):
+        commands.append([simple_commands.base_name(words[0]), *words[1:]])
     return commands
 
 
@@ -307,7 +307,7 @@ def _has(ran: Sequence[list[str]], commands: Sequence[list[str]]) -> bool:
             len(words),
         )
         every += [
-            [transcripts.base_name(words[at]), *words[at + 1 :]]
+            [simple_commands.base_name(words[at]), *words[at + 1 :]]
             for at in range(run + 1, len(words))
         ]
     return bool(commands) and all(
@@ -381,7 +381,7 @@ def _names(text: str, shown: ShownEntry) -> bool:
     does = f"{shown.title} {pattern['what'] if pattern else shown.does}"
     names = []
     for span in _SPAN.findall(does):
-        for name in (span, *transcripts.attempts(span)):
+        for name in (span, *simple_commands.attempts(span)):
             if not name.isalpha():
                 names.append(name)
     if any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for name in names):

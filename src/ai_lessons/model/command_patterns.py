@@ -16,14 +16,24 @@ from itertools import takewhile
 from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.model import expression, transcripts
-from ai_lessons.model.shell import commands_in
-from ai_lessons.model.transcripts import ANSWERS_BY_FAILING, Shape, base_name, simple_commands
+from ai_lessons.model import expression
+from ai_lessons.model import failures as model_failures
+from ai_lessons.model import simple_commands as model_simple_commands
+from ai_lessons.model.command_forms import (
+    FORM_WORDS,
+    Called,
+    Form,
+    called,
+    forms,
+    inside,
+    top_folder,
+)
+from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING, base_name, simple_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.failures import Shape
     from ai_lessons.model.transcripts import Step
 
     Words = Sequence[str]
@@ -36,8 +46,6 @@ LEAST_SESSIONS = 2
 # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
 PRIOR = 0.5
 
-# Characters of a word, and words, of a form
-_LONGEST, _WORDS = 40, 3
 # Differences that count when one session had them
 _ONCE = frozenset(("words", "prefix", "after"))
 
@@ -87,64 +95,6 @@ _DOES = expression(r"(?s)\A(?>.*?-> DO (?!NOT\b))(.*?) -> BECAUSE ")
 
 _PLAIN = expression(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
 _PATHS = expression(r"[/\\]|\.[A-Za-z]|\d{3}")
-_INSIDE = expression(r"\binside (?:of )?`([^`\s]+)`")
-_PATTERN = expression(r"(?s)WHEN (?>(.*?) -> DO(?: NOT)? ).* -> BECAUSE ")
-_SPAN = expression(r"`([^`\n]+)`")
-_REFUSED = expression(
-    r"(?i)\b(?:never|not|don['\u2019]t|no)\s+(?:(?:use|run|call|invoke)\s+)?`?([a-z][\w.+-]{1,30})`?"
-    r"(?=\s*(?:[.,;:!()]|$)|\s+(?:to|for|in|with|directly|here|anywhere)\b)"
-)
-
-Called = tuple[tuple[str, ...], str]
-"""The words of a simple command, and the name of the folder that it is called in."""
-
-
-class Form(NamedTuple):
-    """The stable part of a command: its first words.
-
-    With `inside` only where the folder of that name is stood in.
-    """
-
-    words: tuple[str, ...]
-    inside: str = ""
-
-    def fits(self, words: Words, folder: str) -> bool:
-        """Whether a simple command, called in the folder of this name, is of this form.
-
-        `…` stands for any word.
-        """
-        if self.inside:
-            return folder == self.inside and self == inside(words, folder)
-        called = (base_name(words[0]), *words[1:])
-        return _begins(self.words, called) or self._with_options_elsewhere(called)
-
-    def _with_options_elsewhere(self, called: Words) -> bool:
-        """Whether a form such as `gh pr create --draft` fits `gh pr create --title x --draft`.
-
-        Behind a program and its subcommand options stand in any order; `python -m pip` is one with
-        its `-m`.
-        """
-        options = []
-        for word in self.words:
-            if word.startswith("-"):
-                options.append(word)
-        plain = []
-        for word in self.words:
-            if not word.startswith("-"):
-                plain.append(word)
-        subcommand = len(self.words) > 2 and not self.words[1].startswith("-")
-        return (
-            bool(options) and subcommand and _begins(plain, called) and set(options) <= set(called)
-        )
-
-    def __str__(self) -> str:
-        return " ".join(self.words)
-
-
-def _begins(form: Words, called: Words) -> bool:
-    if len(called) < len(form):
-        return False
-    return all(form_word in {word, "…"} for form_word, word in zip(form, called, strict=False))
 
 
 class Seen(NamedTuple):
@@ -267,137 +217,7 @@ class CommandPattern(NamedTuple):
     done: tuple[str, ...] = ()
 
 
-def forms(words: Words) -> Iterator[Form]:
-    """The forms of a simple command that begin with its program, the shortest first.
-
-    >>> [str(form) for form in forms(["git", "-C", "app", "add", "-A"])]
-    ['git', 'git -C', 'git -C app']
-    """
-    first = (base_name(words[0]), *words[1:_WORDS])
-    for n in range(1, len(first) + 1):
-        if n > 1 and (first[n - 1] == "''" or len(first[n - 1]) > _LONGEST):
-            return
-        yield Form(first[:n])
-
-
-def inside(words: Words, folder: str) -> Form | None:
-    """The form of a command that names the folder which it is called in, up to that name.
-
-    None where it does not.
-
-    >>> inside(["ls", "-l", "./app/src"], "app")
-    Form(words=('ls', '-l', 'app'), inside='app')
-    """
-    position = next(
-        (n for n, word in enumerate(words) if n and folder and _first(word) == folder), 0
-    )
-    if position:
-        return Form((base_name(words[0]), *words[1:position], folder), folder)
-    return None
-
-
-def _first(path: str) -> str:
-    return path.removeprefix("./").split("/", 1)[0]
-
-
-def named_forms(when: str) -> tuple[Form, ...]:
-    """The forms that the WHEN of a lesson names in backticks.
-
-    After `inside` stands the folder that they are called in.
-
-    >>> named_forms("running `git push` or `hg push`")
-    (Form(words=('git', 'push'), inside=''), Form(words=('hg', 'push'), inside=''))
-    """
-    where = _INSIDE.search(when)
-    if where:
-        folder = where[1].rstrip("/")
-    else:
-        folder = ""
-    spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
-    forms = []
-    for commands in spans:
-        if commands:
-            forms.append(Form((base_name(commands[0][0]), *commands[0][1:]), folder))
-    return tuple(forms)
-
-
-def forms_of(pattern: str) -> tuple[Form, ...]:
-    """The forms that the WHEN of a whole pattern names."""
-    match = _PATTERN.match(pattern)
-    if match:
-        return named_forms(match[1])
-    return ()
-
-
-def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
-    """The commands that an entry names in `about`, WHEN, DO NOT or its title.
-
-    A program alone counts in `about`, in the WHEN of what rests on calls of it or of what a person
-    stated, and where the title refuses it: `ONLY use uv, NEVER pip`.
-    """
-    pattern = summary.pattern
-    texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
-    about = (form for text in texts if isinstance(text, str) for form in named_forms(f"`{text}`"))
-    refused = pattern.partition("-> DO NOT ")[2]
-    spoken = () if summary.seen else named_forms(f"{summary.title} {refused}")
-    surely = bool(summary.seen or summary.firm)
-    stated_when = [form for form in forms_of(pattern) if surely or len(form.words) > 1]
-    refused_programs = [Form((program.lower(),)) for program in _REFUSED.findall(summary.title)]
-    longer = [form for form in spoken if len(form.words) > 1]
-    return (*about, *stated_when, *longer, *refused_programs)
-
-
-def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
-    """Whether one of the simple commands is of one of the forms."""
-    return any(form.fits(*command) for command in called for form in forms)
-
-
-def called(line: str, cwd: str) -> list[Called]:
-    """The simple commands of a line, each with the name of the folder that it is called in.
-
-    Empty behind `cd ..`.
-    """
-    folder, commands = folder_name(cwd), list[Called]()
-    for words in simple_commands(line):
-        commands.append((tuple(words), folder))
-        if words[0] == "cd":
-            if len(words) > 1:
-                folder = folder_name(words[1]).strip(".")
-            else:
-                folder = ""
-    return commands
-
-
-def runs(line: str, cwd: str) -> list[Called]:
-    """As `called`, and what the shells, runners and substitutions of the line run.
-
-    `bash -lc "git push"` pushes.
-    """
-    plain = called(line, cwd)
-    words_of_plain = {words for words, _ in plain}
-    if plain:
-        folder = plain[0][1]
-    else:
-        folder = folder_name(cwd)
-    inner = []
-    for command in commands_in(line):
-        inner.append(command.words)
-    return plain + [
-        (words, folder) for words in dict.fromkeys(inner) if words not in words_of_plain
-    ]
-
-
 # --- what happened in a session ---
-
-
-def marks(line: str, cwd: str) -> list[str]:
-    """Names for each form of each call, by which a session remembers that it looked for it."""
-    names = []
-    for call, folder in runs(line, cwd):
-        for form in (*forms(call), inside(call, folder)):
-            if form:
-                names.append(f"call {folder} {form}")
-    return names
 
 
 def blamed_call(error: str, cwd: str) -> list[Called]:
@@ -405,7 +225,7 @@ def blamed_call(error: str, cwd: str) -> list[Called]:
 
     Nothing where no command is named.
     """
-    command, output = transcripts.parted(error)
+    command, output = model_failures.parted(error)
     calls = called(command, cwd)
     if calls:
         return [calls[blamed([words for words, _ in calls], output)]]
@@ -451,11 +271,6 @@ def _edited(later: Iterable[Step]) -> Iterator[str]:
                 if step.text.startswith("/") or not step.cwd
                 else f"{step.cwd}/{step.text}"
             )
-
-
-def folder_name(cwd: str) -> str:
-    """The last part of a folder's path."""
-    return cwd.rstrip("/").rpartition("/")[2]
 
 
 def blamed(commands: Sequence[Words], output: str) -> int:
@@ -541,7 +356,9 @@ def _without(words: Words, folder: str) -> list[str]:
     if not inside(words, folder):
         return []
     short = (
-        word.removeprefix("./").removeprefix(folder).lstrip("/") if _first(word) == folder else word
+        word.removeprefix("./").removeprefix(folder).lstrip("/")
+        if top_folder(word) == folder
+        else word
         for word in words
     )
     results: list[str] = []
@@ -635,7 +452,7 @@ def learn(every: Sequence[Happened]) -> list[CommandPattern]:
     A general form comes before the specific ones, which count only what it does not explain.
     """
     left, patterns = list(every), list[CommandPattern]()
-    for level in range(_WORDS + 1):
+    for level in range(FORM_WORDS + 1):
         calls: Counter[Form] = Counter()
         failed: dict[Form, list[Happened]] = defaultdict(list)
         for call in left:
@@ -673,18 +490,18 @@ def _at_failures(left: Sequence[Happened]) -> Iterator[CommandPattern]:
     groups: dict[str, list[tuple[Shape, list[Happened]]]] = defaultdict(list)
     calls: Counter[str] = Counter()
     for call in left:
-        attempt = next(iter(transcripts.attempts(" ".join(call.words))), "")
+        attempt = next(iter(model_simple_commands.attempts(" ".join(call.words))), "")
         calls[attempt] += 1
-        if not call.failed or not attempt or transcripts.is_host(call.output):
+        if not call.failed or not attempt or model_failures.is_host(call.output):
             continue
-        shape = transcripts.shape(transcripts.headline(call.output))
+        shape = model_failures.shape(model_failures.headline(call.output))
         # `error: failed` alone tells nothing: three words without names and numbers do
-        if len(transcripts.words_of(shape)) < 3:
+        if len(model_failures.words_of(shape)) < 3:
             continue
         near = (
             group
-            for other, group in reversed(groups[attempt][-transcripts.COMPARED :])
-            if transcripts.alike(shape, other, {}) >= transcripts.SAME
+            for other, group in reversed(groups[attempt][-model_failures.COMPARED :])
+            if model_failures.alike(shape, other, {}) >= model_failures.SAME
         )
         group = next(near, None)
         if group is None:
@@ -729,7 +546,8 @@ def _pattern(
         return None
     # the line of a failure that says what went wrong, without what it is about
     messages = (
-        transcripts.NAMES.sub("…", transcripts.headline(call.output)).split() for call in failed
+        model_failures.NAMES.sub("…", model_failures.headline(call.output)).split()
+        for call in failed
     )
     # a draft shows the message in one line
     lines = Counter(" ".join(words)[:120] for words in messages)

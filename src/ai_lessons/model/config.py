@@ -529,7 +529,7 @@ def set_value(text: str, key: str, value: Any) -> str:
     UsageError: no such setting, or it cannot have that value. InvalidEntry: the file itself is
     invalid.
     """
-    from ai_lessons.model.markdown import REMOVE, edit_mapping  # noqa: PLC0415  # only for a change
+    from ai_lessons.model.yaml_edit import REMOVE, edit_mapping  # noqa: PLC0415  # only for a change
 
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in keys():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model.command_checks import calls, form_of
 from ai_lessons.model.layout import any_match
-from ai_lessons.model.transcripts import base_name
+from ai_lessons.model.simple_commands import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -27,7 +27,8 @@ from ai_lessons.model.entries import (
     ulid,
 )
 from ai_lessons.model.layout import Place, derived_id, globs, is_markdown, place
-from ai_lessons.model.markdown import MARKUPS, entry_fields
+from ai_lessons.model.markdown import entry_fields
+from ai_lessons.model.markup import MARKUPS
 from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of, without_id
 
 OWN_KEYS = frozenset(

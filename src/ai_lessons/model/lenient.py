@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import expression
-from ai_lessons.model.markdown import MAX_BYTES, parse_mapping
+from ai_lessons.model.markdown import parse_mapping
 from ai_lessons.model.texts import BOM, cut, foreign
+from ai_lessons.model.yaml_edit import MAX_BYTES
 
 _KEY = expression(r"([^\s#\-\"'\[{][^:\n]{0,80}?)[ \t]*:(?:[ \t]+(.*)|[ \t]*)")
 _BLOCK = expression(r"[>|][-+1-9]*[ \t]*(?:#.*)?")

@@ -14,8 +14,9 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import expression
 from ai_lessons.model.entries import ABOUT, Kind
 from ai_lessons.model.layout import CONFIG_PATH, is_markdown, place
-from ai_lessons.model.markdown import REMOVE, Node, compose, edit_mapping, line_end, parse, reads_as
+from ai_lessons.model.markdown import parse
 from ai_lessons.model.texts import SORTED_KEYS, cut, decode, same
+from ai_lessons.model.yaml_edit import REMOVE, Node, compose, edit_mapping, line_end, reads_as
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

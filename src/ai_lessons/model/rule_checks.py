@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.anchors import names_comments, skeleton, without_comments
+from ai_lessons.model.code_comments import names_comments, skeleton, without_comments
 from ai_lessons.model.layout import any_match
 
 if TYPE_CHECKING:

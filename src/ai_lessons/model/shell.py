@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.transcripts import base_name
+from ai_lessons.model.simple_commands import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

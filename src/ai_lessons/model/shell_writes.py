@@ -10,8 +10,8 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from ai_lessons.model import expression
+from ai_lessons.model.edits import APPENDED, COPIED, MOVED, PART, Edit
 from ai_lessons.model.shell import LONGEST, commands_in, program_of
-from ai_lessons.model.tool_calls import APPENDED, COPIED, MOVED, PART, Edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

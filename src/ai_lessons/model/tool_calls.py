@@ -12,39 +12,26 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression
+from ai_lessons.model.edits import (
+    APPENDED,
+    CELL,
+    COPIED,
+    EVERY,
+    GONE,
+    LINES,
+    MOVED,
+    PART,
+    REGEX,
+    UNSEEN,
+    Edit,
+)
+from ai_lessons.model.patches import BLOCK, IS_PATCH, of_blocks, of_unified, patched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Json = Mapping[str, Any]
     Texts = Sequence[str]
-
-EVERY, APPENDED, LINES, REGEX, PART = "every", "appended", "lines", "regex", "part"
-CELL, MOVED, COPIED, GONE, UNSEEN = "cell", "moved", "copied", "gone", "unseen"
-
-
-class Edit(NamedTuple):
-    """An edit of the file at `path`: `old` becomes `new` in it; without `old`, `new` is all of it.
-
-    `was`: its path before, or that of what it is a copy of, where this is another. `how`, where it
-    is otherwise: `every` place of `old`; `appended`; the `lines` from `first` to `last` (one less:
-    before `first`); a `regex` in the place of `old`; a `part` wherever it goes; a `cell` of a
-    notebook; `moved` or `copied` as it is; `gone`; `unseen`: the tool may write there, in `path` or
-    below it (empty: anywhere), and what it writes cannot be looked at.
-    """
-
-    path: str
-    old: str = ""
-    new: str = ""
-    how: str = ""
-    was: str = ""
-    first: int = 0
-    last: int = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether `new` is all of the file."""
-        return not self.how and not self.old
 
 
 class ToolCall(NamedTuple):
@@ -193,10 +180,10 @@ def _edited(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
         return
     new = _text(stated, _NEW)
     diff = _text(stated, _DIFFS)
-    if path and _BLOCK.search(new or diff):
-        yield from _of_blocks(path, new or diff)
+    if path and BLOCK.search(new or diff):
+        yield from of_blocks(path, new or diff)
     elif diff and not new:
-        yield from _of_unified(path, diff)
+        yield from of_unified(path, diff)
     elif path and (new or _has(stated, _NEW) or _has(stated, _OLD)):
         yield _one_edit(stated, path, new)
 
@@ -295,10 +282,10 @@ def _in_a_cell(stated: Json) -> Iterator[Edit]:
 def _patched(stated: Json) -> Iterator[Edit]:
     for key in _DIFFS:
         text = stated.get(key)
-        if isinstance(text, str) and _IS_PATCH.search(text):
+        if isinstance(text, str) and IS_PATCH.search(text):
             yield from patched(text)
         elif isinstance(text, str) and text:
-            yield from _of_unified(_path(stated), text)
+            yield from of_unified(_path(stated), text)
 
 
 def _moved(stated: Json) -> Iterator[Edit]:
@@ -490,7 +477,7 @@ def call_of(tool: str, stated: Json) -> ToolCall:
     if row is None and _text(stated, ("command",)) in _EDITOR_COMMANDS and _path(stated):
         row = known_tool("text_editor")
     line = _command(stated)
-    if line and _IS_PATCH.search(line):
+    if line and IS_PATCH.search(line):
         edits = tuple(patched(line))
         is_patch = row is not None or line.lstrip().startswith(("***", "apply_patch"))
         return ToolCall("" if is_patch else line, _touched(edits), edits)
@@ -598,126 +585,3 @@ def _hidden(tool: str, row: KnownTool | None, stated: Json, paths: Texts) -> Tex
 
 
 # --- patches ---
-
-_IS_PATCH = expression(r"(?m)^[ \t]*\*\*\*[ \t]*Begin Patch\b")
-_HEAD = expression(r"\*\*\*[ \t]*+(Add|Update|Delete|Move) File:(.*)")
-_MOVE_TO = expression(r"\*\*\*[ \t]*+Move to:(.*)")
-_BLOCK = expression(r"(?m)^[<-]{5,9} ?SEARCH\b")
-_BLOCK_ENDS = expression(r"[>+]{5,9} ?REPLACE\b")
-_ABOUT_LINES = expression(r":\w+:|-{3,}\s*$")
-
-
-class _Hunks:
-    """Parts of a patch on their way.
-
-    The file, where it goes, and the lines of the part that is read.
-    """
-
-    def __init__(self) -> None:
-        self.path = self.was = ""
-        self.sort = ""
-        self.old, self.new = list[str](), list[str]()
-        self.any = False
-
-    def ended(self) -> Iterator[Edit]:
-        """The part up to here, and begin the next one."""
-        if self.path and (self.old or self.new):
-            if self.sort == "Update" and not self.old:
-                how = APPENDED
-            else:
-                how = ""
-            yield Edit(self.path, "\n".join(self.old), "\n".join(self.new), how, self.was)
-            self.any = True
-        self.old, self.new = [], []
-
-    def left(self) -> Iterator[Edit]:
-        """What is left to say of a file at its end.
-
-        It goes, or is only moved, or made without text.
-        """
-        yield from self.ended()
-        if self.path and not self.any:
-            if self.sort == "Delete":
-                yield Edit(self.path, how=GONE)
-            elif self.was:
-                yield Edit(self.path, how=MOVED, was=self.was)
-        self.path = self.was = ""
-        self.any = False
-
-
-def patched(patch: str) -> Iterator[Edit]:
-    """The edits of a patch in the form of Codex, which may move a file."""
-    hunks = _Hunks()
-    for row in [*patch.splitlines(), "*** End Patch"]:
-        head, move = _HEAD.match(row.lstrip()), _MOVE_TO.match(row.lstrip())
-        if head:
-            yield from hunks.left()
-            hunks.sort, hunks.path = head[1], head[2].strip()
-            if head[1] == "Move" and " -> " in hunks.path:
-                hunks.was, _, hunks.path = hunks.path.partition(" -> ")
-        elif move and hunks.path:
-            hunks.was, hunks.path = hunks.path, move[1].strip()
-        elif row.lstrip().startswith("*** End Patch"):
-            yield from hunks.left()
-        elif row.startswith(("***", "@@")):
-            yield from hunks.ended()
-        else:
-            if row[:1] in {" ", "-"} and hunks.sort != "Add":
-                hunks.old += [row[1:]]
-            if row[:1] in {" ", "+"}:
-                hunks.new += [row[1:]]
-
-
-def _of_unified(path: str, diff: str) -> Iterator[Edit]:
-    """The edits of a diff as `diff -u` and git write it; `path` where it names no file."""
-    was, place, old, new = "", path, list[str](), list[str]()
-    in_part = False
-    rows = [*diff.splitlines(), "diff "]
-    for row, following in zip(rows, [*rows[1:], ""], strict=True):
-        heads = row.startswith(("diff ", "@@")) or (
-            row.startswith("--- ") and following.startswith("+++ ")
-        )
-        if heads or (not in_part and row.startswith("+++ ")):
-            if place and (old or new):
-                if was not in {"", "/dev/null", place}:
-                    moved = was
-                else:
-                    moved = ""
-                yield Edit(
-                    place,
-                    "\n".join(old),
-                    "\n".join(new),
-                    "" if old or was == "/dev/null" else APPENDED,
-                    moved,
-                )
-            old, new = [], []
-            in_part = row.startswith("@@")
-            name = row.partition(" ")[2].split("\t")[0].strip()
-            if row.startswith("--- "):
-                was = name.removeprefix("a/")
-            elif row.startswith("+++ "):
-                if name == "/dev/null":
-                    place = path
-                else:
-                    place = name.removeprefix("b/")
-        elif in_part:
-            if row[:1] in {" ", "-"} or not row:
-                old += [row[1:]]
-            if row[:1] in {" ", "+"} or not row:
-                new += [row[1:]]
-
-
-def _of_blocks(path: str, text: str) -> Iterator[Edit]:
-    """The edits of blocks of SEARCH and REPLACE."""
-    parts: list[list[str]] = []
-    for row in text.splitlines():
-        if _BLOCK.match(row):
-            parts = [[]]
-        elif len(parts) == 2 and _BLOCK_ENDS.match(row):
-            old, new = ("\n".join(rows) for rows in parts)
-            yield Edit(path, old, new, "" if old else PART)
-            parts = []
-        elif len(parts) == 1 and row.startswith("====="):
-            parts.append([])
-        elif parts and not (len(parts) == 1 and not parts[0] and _ABOUT_LINES.match(row)):
-            parts[-1].append(row)

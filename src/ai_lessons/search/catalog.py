@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.model.transcripts import Shape
+    from ai_lessons.model.failures import Shape
     from ai_lessons.search.catalog_update import Elsewhere, First, Parse, Progress, Read, Scan
     from ai_lessons.search.terms import Posting
 
@@ -178,7 +178,7 @@ def gist(text: str) -> str:
     if len([line for line in text.splitlines() if line.strip()]) < 8:
         # few lines are a question, more are pasted
         return text
-    from ai_lessons.model.transcripts import telling  # noqa: PLC0415 - a question is short
+    from ai_lessons.model.failures import telling  # noqa: PLC0415 - a question is short
 
     return telling(text)
 

@@ -529,7 +529,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
     }
     opening, failures, held = "", dict[str, None](), dict[str, int]()
     if entry.kind in {Kind.LESSON, Kind.RULE}:
-        from ai_lessons.model.transcripts import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
+        from ai_lessons.model.failures import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
         from ai_lessons.search.terms import terms_of  # noqa: PLC0415  # as above
 
         held = terms_of(entry)

@@ -31,7 +31,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.model.config import DEFAULT_MODEL
-from ai_lessons.model.texts import languages
+from ai_lessons.model.languages import languages
 from ai_lessons.search import imported_later
 from ai_lessons.search.model_files import (
     PINNED,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from ai_lessons.model import expression
-from ai_lessons.model.texts import NOT_ABOUT, is_frequent, languages, stem
+from ai_lessons.model.languages import is_frequent, languages, stem
+from ai_lessons.model.texts import NOT_ABOUT
 from ai_lessons.model.versions import score as version_score
 
 if TYPE_CHECKING:

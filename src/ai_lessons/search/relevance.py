@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.texts import is_frequent, languages, stem
+from ai_lessons.model.languages import is_frequent, languages, stem
 from ai_lessons.search.ranking import CJK, LOST, words_of
 
 if TYPE_CHECKING:

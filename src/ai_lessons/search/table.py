@@ -28,7 +28,14 @@ from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import BooleanQuery, MatchQuery, Occur
 
-from ai_lessons.model.texts import JOINING, is_frequent, kernel, languages, script_language, stem
+from ai_lessons.model.languages import (
+    JOINING,
+    is_frequent,
+    kernel,
+    languages,
+    script_language,
+    stem,
+)
 from ai_lessons.search.ranking import (
     CJK,
     LOST,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.app.link_effects import judged
-from ai_lessons.git.files import names_in_project
+from ai_lessons.git.external_files import names_in_project
 from ai_lessons.learning.selection import FEW
-from ai_lessons.model import transcripts
+from ai_lessons.model import failures
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, Confidence, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, globs
@@ -108,7 +108,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     Then a failure is searched for by its command and the line that tells most, with few results.
     `ask` does the jobs `context` and `search`, elsewhere perhaps.
     """
-    error, alone = transcripts.shown_in(query.text)
+    error, alone = failures.shown_in(query.text)
     if error and not (query.filters.versions or query.filters.kinds - {Kind.LESSON, Kind.RULE}):
         helps = context(opened, ContextQuery(error=error, approvals=query.approvals), ask)
         if helps.entries:
@@ -116,9 +116,9 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     else:
         alone = False
     if alone:
-        command, output = transcripts.parted(error)
+        command, output = failures.parted(error)
         # a heredoc in the command line would drown the words of the message
-        words = f"{command[:200]} {transcripts.headline(output)}".strip()
+        words = f"{command[:200]} {failures.headline(output)}".strip()
         query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
     answer: Answer = ask("search", query)
     if alone and answer.prompt:

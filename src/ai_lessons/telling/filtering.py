@@ -34,7 +34,7 @@ from ai_lessons.learning.statistics import (
     SIMILARITY,
     Event,
 )
-from ai_lessons.model import transcripts
+from ai_lessons.model import failures
 from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
 from ai_lessons.model.layout import EXACT
@@ -163,9 +163,9 @@ def _unfit(
     if fit.entry.id in (shown or ()) and not failure:
         return _SHOWN
     if best - fit.chance <= TIE:
-        bar = transcripts.BAR
+        bar = failures.BAR
     else:
-        bar = transcripts.SECOND
+        bar = failures.SECOND
     if failure and fit.chance < bar:
         return "chance", f"the chance that it helps is {fit.chance:.2f}, below {bar:.2f}"
     return None

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import app, telling
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import ACTS, is_remembered
-from ai_lessons.git import files
+from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event
-from ai_lessons.model import command_patterns as commands
+from ai_lessons.model import command_forms
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.rule_checks import OF_COMMANDS, OF_WHAT_WAS_DONE, TELL, has_check, strongest
 
@@ -98,7 +98,7 @@ def at_an_event(asking: DaemonClient, event: AgentEvent) -> Kept:
 
 def _is_new(asking: DaemonClient, event: AgentEvent) -> bool:
     """Whether a call of this line was not looked at in this session, which then had no rule with a check."""
-    marks = commands.marks(event.command, str(event.cwd))
+    marks = command_forms.marks(event.command, str(event.cwd))
     shown = agent_sessions.read(asking.options.state_dir, event.session).ids(event.agent)
     return not marks or not set(marks) <= set(shown)
 
@@ -128,7 +128,7 @@ def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
     with app.session_acts.opened(asking.options.state_dir, event.session) as acts:
         for path in paths:
             acts.will_edit(Path(path))
-    names = [name for path in paths for name in files.names_in_project(path, event.cwd)]
+    names = [name for path in paths for name in external_files.names_in_project(path, event.cwd)]
     _note(
         asking,
         event,

@@ -8,22 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons import app
-from ai_lessons.git import files
-from ai_lessons.git.files import names_in_project
+from ai_lessons.git import external_files
+from ai_lessons.git.external_files import names_in_project
+from ai_lessons.model import command_forms, expression, failures
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import expression, transcripts
-from ai_lessons.model.anchors import LARGEST, Anchor, anchors_of, brings, definition
-from ai_lessons.model.command_patterns import named_commands
+from ai_lessons.model.anchors import Anchor, anchors_of, brings
+from ai_lessons.model.command_forms import named_commands
+from ai_lessons.model.definitions import LARGEST, definition
+from ai_lessons.model.edits import LINES
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Source
 from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
-from ai_lessons.model.tool_calls import LINES
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.app.workspace import Reading
-    from ai_lessons.model.tool_calls import Edit
+    from ai_lessons.model.edits import Edit
 
 # How closely an entry names the symbol that is edited
 SYMBOL = EXACT + 1
@@ -38,13 +39,13 @@ def project_of(repo: Reading, cwd: Path) -> str | None:
     projects = []
     for tally in repo.catalog.projects():
         projects.append(tally.name)
-    names = files.names_of(cwd)
+    names = external_files.names_of(cwd)
     for name in names:
         if name in projects:
             return name
     for name in names:
         for project in projects:
-            if files.same_name(project, name):
+            if external_files.same_name(project, name):
                 return project
     return None
 
@@ -54,11 +55,11 @@ def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
     likely = repo.catalog.about_commands()
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
-        names = (*files.names_of(place), place.name)
+        names = (*external_files.names_of(place), place.name)
         here |= {
             summary.project
             for summary in likely
-            if any(files.same_name(summary.project, name) for name in names)
+            if any(external_files.same_name(summary.project, name) for name in names)
         }
     results: list[EntrySummary] = []
     for summary in likely:
@@ -68,7 +69,7 @@ def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
 
 
 def about_command(
-    here: Iterable[EntrySummary], calls: Sequence[commands.Called], folders: Sequence[str]
+    here: Iterable[EntrySummary], calls: Sequence[command_forms.Called], folders: Sequence[str]
 ) -> list[EntrySummary]:
     """Those of `commands_here` that name one of these commands."""
     # `cd shop` inside of `shop` is right where there is a `shop` in it, as in many packages
@@ -85,20 +86,20 @@ def about_command(
     )
     results: list[EntrySummary] = []
     for summary, named in forms:
-        if commands.fits(named, calls):
+        if command_forms.fits(named, calls):
             results.append(summary)
     return results
 
 
 def about_inside(
-    here: Iterable[EntrySummary], calls: Sequence[commands.Called], cwd: str
+    here: Iterable[EntrySummary], calls: Sequence[command_forms.Called], cwd: str
 ) -> list[EntrySummary]:
     """Those of `commands_here` that are about commands inside of a folder that these commands go into."""
     paths = []
     for words, _ in calls:
         if words[0] == "cd" and len(words) > 1:
             paths.append(os.path.join(cwd, words[1]))
-    folders = ((commands.folder_name(path), path) for path in paths)
+    folders = ((command_forms.folder_name(path), path) for path in paths)
     entered = set()
     for name, path in folders:
         if name and not os.path.lexists(os.path.join(path, name)):
@@ -204,7 +205,7 @@ def names_code(
 def _changes(anchor: Anchor, edit: Edit) -> bool:
     """Whether an edit touches a symbol: its definition, or by its name."""
     old, new = edit.old, edit.new
-    before = files.beginning(Path(edit.path), None, LARGEST)
+    before = external_files.beginning(Path(edit.path), None, LARGEST)
     part = None
     if before:
         part = definition(anchor.path, before, anchor.symbol)
@@ -230,34 +231,33 @@ def _changes(anchor: Anchor, edit: Edit) -> bool:
 
 def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[str, float]:
     """For each entry that keeps a failure, by id, the chance that it helps with this one."""
-    command, output = transcripts.parted(error)
-    kept, shape = repo.catalog.failures(), transcripts.shape(output)
-    weights, alike = transcripts.rarity([words for _, words in kept]), dict[str, float]()
+    command, output = failures.parted(error)
+    kept, shape = repo.catalog.failures(), failures.shape(output)
+    weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
     for entry_id, stored_shape in kept:
         alike[entry_id] = max(
-            alike.get(entry_id, 0.0), transcripts.alike(shape, stored_shape, weights)
+            alike.get(entry_id, 0.0), failures.alike(shape, stored_shape, weights)
         )
     similar: dict[str, float] = {}
     if alike and by_meaning:
         app.search.refresh(repo)
-        telling = f"{command}\n{transcripts.telling(output)}"
+        telling = f"{command}\n{failures.telling(output)}"
         similar = app.search.similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {
-        entry_id: transcripts.chance(much, similar.get(entry_id))
-        for entry_id, much in alike.items()
+        entry_id: failures.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()
     }
     # an entry that quotes a line of the output in full is about this failure, whatever else was
     # printed
-    return chances | dict.fromkeys(transcripts.quoted_in(output, kept), transcripts.chance(1.0))
+    return chances | dict.fromkeys(failures.quoted_in(output, kept), failures.chance(1.0))
 
 
-def is_tried(summary: EntrySummary, calls: Sequence[commands.Called]) -> bool:
+def is_tried(summary: EntrySummary, calls: Sequence[command_forms.Called]) -> bool:
     """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
     named = []
-    for form in commands.forms_of(summary.pattern):
+    for form in command_forms.forms_of(summary.pattern):
         if len(form.words) > 1:
             named.append(form)
-    return summary.source == Source.TESTED and commands.fits(named, calls)
+    return summary.source == Source.TESTED and command_forms.fits(named, calls)
 
 
 def learned_from_calls(repo: Reading, about: Collection[str]) -> list[str]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app, extensions
 from ai_lessons.app.link_effects import usages_of
-from ai_lessons.git.files import in_project
+from ai_lessons.git.external_files import in_project
 from ai_lessons.learning.selection import FEW, NotShown, carried_out
+from ai_lessons.model import command_forms, failures
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import transcripts
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.rule_checks import Broken
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import Tallies
-    from ai_lessons.model.tool_calls import Edit
+    from ai_lessons.model.edits import Edit
 
 _NAMES = {
     SYMBOL: "is about this code",
@@ -221,7 +221,7 @@ def helping(
     """
     chances = chances_of_failure(repo, error, by_meaning=not words)
     kept = set(chances)
-    alike = {entry_id for entry_id, chance in chances.items() if chance >= transcripts.BAR}
+    alike = {entry_id for entry_id, chance in chances.items() if chance >= failures.BAR}
     named: set[str] = set()
     calls = commands.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
@@ -239,7 +239,7 @@ def helping(
             if seen:
                 likely = seen.chance()
             else:
-                likely = transcripts.BAR
+                likely = failures.BAR
             chances[summary.id] = max(chances.get(summary.id, 0.0), likely)
     if shown_ids is not None:
         for name in learned_from_calls(repo, [summary.id for summary in about]):
@@ -382,7 +382,7 @@ def _about_a_command(
 
     What is known of the folder that it goes into comes only beside something `fresh`.
     """
-    calls = commands.runs(command, folders[0])
+    calls = command_forms.runs(command, folders[0])
     if not calls:
         return {}, {}
     offers: _Offers = {}

@@ -21,8 +21,8 @@ from ai_lessons.app.answers import Context
 from ai_lessons.errors import NotFound
 from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, TOLD, Event
+from ai_lessons.model import command_forms, failures, simple_commands
 from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import transcripts
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.workspace import Library
-    from ai_lessons.model.tool_calls import Edit
+    from ai_lessons.model.edits import Edit
 
 # bench.decisions: that a session is told after its start, checks apart
 SESSION_CHARACTERS = 3_000
@@ -256,7 +256,7 @@ def _before_tool(telling: _Telling) -> Told:
     event = telling.event
     if event.only and not event.edits:
         return NOTHING
-    names = commands.marks(event.command, str(event.cwd))
+    names = command_forms.marks(event.command, str(event.cwd))
     with _memory(telling.state, event) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
         new = session.fresh(event.agent, names)
@@ -290,15 +290,15 @@ def _after_tool(telling: _Telling) -> Told:
     event, state = telling.event, telling.state
     failed = event.moment is Moment.TOOL_FAILED
     if event.tool in _SHELLS:
-        attempts = transcripts.attempts(event.command)
+        attempts = simple_commands.attempts(event.command)
     else:
         attempts = (event.tool,)
     if not failed and event.trial is None and not is_remembered(state, event.session):
         return NOTHING
-    wrote = event.tool.endswith("__add_lesson") or transcripts.adds_a_lesson(event.command)
+    wrote = event.tool.endswith("__add_lesson") or simple_commands.adds_a_lesson(event.command)
     message = None
     if failed and not wrote:
-        message = transcripts.words_of(transcripts.shape(event.text))
+        message = failures.words_of(failures.shape(event.text))
     # a success that reads like a failure says nothing
     worked = not failed and not event.text
     with _memory(state, event) as session:
@@ -310,7 +310,7 @@ def _after_tool(telling: _Telling) -> Told:
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
             if event.command and message:
-                output = transcripts.telling(event.text)
+                output = failures.telling(event.text)
             else:
                 output = ""
             session.note_failure(event.command or event.tool, output, event.cwd)
@@ -356,10 +356,10 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
     if failed:
         calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd)
     else:
-        calls = commands.runs(line, cwd)
+        calls = command_forms.runs(line, cwd)
     for entry in session.told if calls else ():
-        warned = entry.moment == Moment.BEFORE_TOOL and commands.fits(
-            commands.forms_of(entry.does), calls
+        warned = entry.moment == Moment.BEFORE_TOOL and command_forms.fits(
+            command_forms.forms_of(entry.does), calls
         )
         if warned and session.fresh(event.agent, [f"seen {entry.id}"]):
             events.append(Event("", "", HELD if failed else PASSED, entry.id))
@@ -420,7 +420,7 @@ def _tell(
         )
         at_stake = _note_shape(session, event, offered, shape)
         if attempts and session.failed and not at_stake and not entries:
-            missing = f"{', '.join(attempts)}: {transcripts.headline(event.text)}"
+            missing = f"{', '.join(attempts)}: {failures.headline(event.text)}"
             session.failed[-1] = session.failed[-1]._replace(missing=missing)
         _remember(session, event, entries, offered, shape)
     events = [*happened, *(Event("", "", NEEDED, name) for name in needed)]

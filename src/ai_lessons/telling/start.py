@@ -9,10 +9,9 @@ from ai_lessons import app
 from ai_lessons.app.answers import Context
 from ai_lessons.app.link_effects import farther_copies, judged, suppressed, usages_of
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.git import files
+from ai_lessons.git import external_files
 from ai_lessons.learning.selection import STARTER, NotShown
-from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import expression
+from ai_lessons.model import command_forms, expression
 from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.statements import says
@@ -167,7 +166,7 @@ def _left_out(
 
 def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
     names_something = bool(summary.applies_to or summary.about or summary.seen)
-    waits = names_something or bool(commands.forms_of(summary.pattern))
+    waits = names_something or bool(command_forms.forms_of(summary.pattern))
     prescribes = bool(summary.pattern) or says(summary.title, text)
     return _Place(summary, prescribes, waits, usage.tallies.needed)
 
@@ -227,7 +226,7 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
 
     Files that they import by `@path` inside the project come along.
     """
-    top = files.top_of(cwd) or cwd
+    top = external_files.top_of(cwd) or cwd
     names = list(_INSTRUCTIONS.get(host, ()))
     if host not in _INSTRUCTIONS:
         names = list(dict.fromkeys(name for every in _INSTRUCTIONS.values() for name in every))
@@ -242,7 +241,7 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
             below = sorted(file for file in path.rglob("*") if file.suffix in _TEXT_SUFFIXES)
             names += [file.relative_to(top).as_posix() for file in below[:_MOST_FILES]]
             continue
-        text = files.beginning(path, top, _MOST_BYTES)
+        text = external_files.beginning(path, top, _MOST_BYTES)
         if text:
             yield name, text
             parent = Path(name).parent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ai_lessons.git import files
-from ai_lessons.model import command_patterns as commands
+from ai_lessons.git import external_files, files
+from ai_lessons.model import command_forms
 
 # rows of project, WHEN and sentence
 WALLS = Path("harvest/walls.json")
@@ -20,12 +20,12 @@ def walls_before(state_dir: Path, command: str, cwd: str) -> list[list[str]]:
         rows = []
     if not rows:
         return []
-    names = [*files.names_of(Path(cwd)), Path(cwd).name]
-    calls = commands.runs(command, cwd)
+    names = [*external_files.names_of(Path(cwd)), Path(cwd).name]
+    calls = command_forms.runs(command, cwd)
     walls = []
     for row in rows:
-        near = any(files.same_name(row[0], name) for name in names)
-        if near and commands.fits(commands.named_forms(row[1]), calls):
+        near = any(external_files.same_name(row[0], name) for name in names)
+        if near and command_forms.fits(command_forms.named_forms(row[1]), calls):
             walls.append(row)
     return walls
 

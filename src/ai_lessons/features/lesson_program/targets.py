@@ -10,7 +10,7 @@ from ai_lessons import app
 from ai_lessons.app.lessons import change, lesson, promoted_to, refuse_wrong
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, UsageError
 from ai_lessons.git.files import read_file, translated, write_file
-from ai_lessons.git.store import held
+from ai_lessons.git.journal import held
 from ai_lessons.model.entries import EntrySummary, Status
 from ai_lessons.model.layout import plain_name
 from ai_lessons.model.texts import decode

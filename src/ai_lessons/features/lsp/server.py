@@ -28,7 +28,8 @@ from ai_lessons.interfaces import library_options
 from ai_lessons.interfaces.cli.command import Call, Command
 from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import line
-from ai_lessons.model.anchors import Verdict, comment
+from ai_lessons.model.anchors import Verdict
+from ai_lessons.model.code_comments import comment
 from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from griffe import (
 from ai_lessons.connectors.archives import Limits, files_within
 from ai_lessons.connectors.manifests import folders_around, pinned
 from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
-from ai_lessons.git import files as git_files
+from ai_lessons.git import external_files
 from ai_lessons.git.files import READ_LIMIT
 from ai_lessons.model import expression
 
@@ -288,7 +288,7 @@ class _Bounded(PathDistribution):
 
     def read_text(self, filename: str | os.PathLike[str]) -> str:
         folder = Path(str(self._path))
-        return git_files.beginning(folder / filename, folder.parent, READ_LIMIT)
+        return external_files.beginning(folder / filename, folder.parent, READ_LIMIT)
 
 
 def _python(site: Path, name: str) -> Package | None:
@@ -326,7 +326,9 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
     for path in distribution.files or ():
         if ".." not in path.parts:
             files.append(Path(path))
-    files = [path for path in files if git_files.leads_into(package.place / path, package.place)]
+    files = [
+        path for path in files if external_files.leads_into(package.place / path, package.place)
+    ]
     for file in files:
         if _DOCS.search(file.as_posix()):
             yield Page(
@@ -344,7 +346,9 @@ def _of_python(package: Package, distribution: Distribution) -> Iterator[Page]:
 
 
 def _npm(modules: Path, name: str) -> Package | None:
-    if not git_files.leads_into(modules / name, git_files.top_of(modules) or modules.parent):
+    if not external_files.leads_into(
+        modules / name, external_files.top_of(modules) or modules.parent
+    ):
         return None
     manifest = _manifest(modules / name)
     if not isinstance(version := manifest.get("version"), str):
@@ -363,7 +367,7 @@ def _of_npm(package: Package) -> Iterator[Page]:
     readme = next((top / file for file in _READMES if (top / file).is_file()), None)
     if readme:
         yield Page("README.md", name, _read(readme, top))
-    for file in sorted(set(git_files.matches(top, ("doc*", "**", "*")))):
+    for file in sorted(set(external_files.matches(top, ("doc*", "**", "*")))):
         inner = file.relative_to(top).as_posix()
         if _DOCS.search(inner) and file.is_file() and "node_modules" not in inner:
             yield Page(_markdown(inner), f"{file.stem} ({name})", _read(file, top))
@@ -402,7 +406,7 @@ def _is_plain(top: Path) -> bool:
 
 def _read(file: Path, folder: Path) -> str:
     """A text of a package in this folder; empty where there is none, or none to be read."""
-    return git_files.beginning(file, folder, READ_LIMIT).replace("\r\n", "\n")
+    return external_files.beginning(file, folder, READ_LIMIT).replace("\r\n", "\n")
 
 
 def _markdown(path: str) -> str:

@@ -22,7 +22,7 @@ from ai_lessons.connectors.manifests import Manifest, normal
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.features.packages import installed
 from ai_lessons.features.packages.facts import docs_of_packages
-from ai_lessons.git import files
+from ai_lessons.git import external_files, files
 from ai_lessons.git.store import Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.entries import Kind
@@ -117,14 +117,14 @@ def _locked(repo: RepositorySession, lock: str) -> list[PackageRequest]:
 
 
 def _lock_file(lock: str, cwd: Path) -> Manifest:
-    path = files.typed(files.expanded(lock), cwd)
-    data, _ = files.read(path, manifests.LARGEST)
+    path = external_files.typed(external_files.expanded(lock), cwd)
+    data, _ = external_files.read(path, manifests.LARGEST)
     return Manifest(str(path), data.decode("utf-8", "replace"))
 
 
 def _nearest_locks(cwd: Path) -> list[Manifest]:
     here, _ = manifests.manifests(cwd)
-    top = files.top_of(cwd) or cwd
+    top = external_files.top_of(cwd) or cwd
     locks = []
     for manifest in here:
         path = top / manifest.path
@@ -141,7 +141,7 @@ def _asked_for(source: Path) -> set[str] | None:
     if not source.is_file():
         return None
     folder = source.parent
-    data, _ = files.read(source, within=files.top_of(folder) or folder)
+    data, _ = external_files.read(source, within=external_files.top_of(folder) or folder)
     try:
         names = manifests.direct(source.name, data.decode())
     except (ValueError, RecursionError) as error:
