@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model import markdown, texts
+from ai_lessons.model import texts, yaml_edit
 from ai_lessons.model.markdown import edit, parse, render
 from ai_lessons.model.texts import as_utf8, codec_of, decode, is_utf8, split
 from ai_lessons.model.yaml_edit import REMOVE
@@ -160,7 +160,7 @@ def test_bombs_are_refused_before_they_go_off(matter: str) -> None:
 def test_the_reader_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = parse(LESSON)
     edited = edit(LESSON, {"pattern.because": "x", "tags": ["a"], "links": []})
-    monkeypatch.setattr(markdown, "EventParser", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_edit, "EventParser", yaml.SafeLoader)
     assert parse(LESSON) == fast
     assert edit(LESSON, {"pattern.because": "x", "tags": ["a"], "links": []}) == edited
     assert problems("---\na: " + "[" * 1000 + "\n---\n")
