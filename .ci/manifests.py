@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.connectors.agent_hosts import KINDS, hook_table
+from ai_lessons.connectors.agent_hosts import hook_table, kinds
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = "hooks/claude-code"
@@ -124,9 +124,9 @@ def _plugin() -> dict[str, Any]:
 
 
 def _hooks(host: str) -> dict[str, Any]:
-    kind = next(kind for kind in KINDS if kind.id == host)
+    settings = next(settings for kind, settings in kinds() if kind.id == host)
     stated = json.loads((ROOT / PLUGIN / "hooks/hooks.json").read_bytes())["hooks"]
-    return hook_table(kind, stated, {"command": SHELL})
+    return hook_table(settings, stated, {"command": SHELL})
 
 
 def write() -> None:

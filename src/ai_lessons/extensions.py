@@ -37,6 +37,24 @@ class CommandRow(NamedTuple):
     section: str = ""
 
 
+class HostRow(NamedTuple):
+    """An agent host: how its sessions call it, where it is, and what shows that an event is from it.
+
+    A hook learns from the row which module to load. `keys` and `events`: those of which an event of
+    no other host has one. `folder`: in which it keeps transcripts. `variable`: of the environment,
+    names a file whose lines it runs before each command of a session. `client`: its name over MCP,
+    if it shows the model the text of an answer and the data of it both.
+    """
+
+    agent: str
+    place: str
+    keys: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    folder: str = ""
+    variable: str = ""
+    client: str = ""
+
+
 class Feature(NamedTuple):
     """All that one feature adds.
 
@@ -62,6 +80,7 @@ class Feature(NamedTuple):
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
     - `exports`: forms of `admin export`, see `app.transfer.export_site`.
+    - `hosts`: a table of agent hosts (`HostRow`), see `model.agent_hosts`.
     - `answers`: what `--json` prints, for the reference: the type of an answer by words on it, with
       `[]` for a list.
 
@@ -86,10 +105,13 @@ class Feature(NamedTuple):
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()
     exports: Mapping[str, str] = NOTHING
+    hosts: str = ""
     answers: Mapping[str, str] = NOTHING
 
     def place(self, place: str) -> str:
-        """A place as `load` takes it."""
+        """A place as `load` takes it; without a module what stands there is in the folder's own."""
+        if place.startswith(":"):
+            return f"{FEATURES}.{self.name}{place}"
         return f"{FEATURES}.{self.name}.{place}"
 
 
@@ -129,6 +151,17 @@ def named(what: str) -> dict[str, str]:
         for name, place in getattr(feature, what).items():
             places[name] = feature.place(place)
     return places
+
+
+@cache
+def hosts() -> tuple[HostRow, ...]:
+    """Every agent host that is known, each with its place as `load` takes it. Loads none."""
+    table = []
+    for feature in rows():
+        if feature.hosts:
+            for row in load(feature.place(feature.hosts)):
+                table.append(row._replace(place=feature.place(row.place)))
+    return tuple(table)
 
 
 def commands(*group: str) -> Iterator[tuple[CommandRow, str]]:

@@ -16,11 +16,13 @@ from ai_lessons.git import external_files, hooks, processes
 from ai_lessons.git.files import translated
 from ai_lessons.git.history import unified
 from ai_lessons.git.hooks import holds_ours
-from ai_lessons.model import Where, expression, texts
+from ai_lessons.model import Where, agent_hosts, expression, texts
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ai_lessons.model.agent_hosts import AgentHost, HostSettings
 
     Ours: TypeAlias = Callable[[tuple[str | int, ...], Any], bool]
 
@@ -207,102 +209,11 @@ MARK = "ai-lessons admin agent-hook"
 LARGEST = 64 << 20
 
 
-class HostKind(NamedTuple):
-    """A make of host.
-
-    Names of files are below the user's folder of it (`~`), or below the project (`./`).
-
-    `events`: those by which a text gets to the agent when a session starts, and around an edit.
-    `hooks`, `servers` and `instructions` are files, with `#` and the key of a table. `transcripts`:
-    a glob below the user's folder.
-    """
-
-    id: str
-    name: str
-    programs: tuple[str, ...]
-    folder: str
-    variable: str
-    projects: tuple[str, ...]
-    events: tuple[str, str]
-    hooks: tuple[str, ...]
-    servers: tuple[str, ...]
-    instructions: tuple[str, ...]
-    transcripts: str = ""
-
-
-KINDS = (
-    HostKind(
-        "claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR", (".claude",),
-        ("SessionStart", "PreToolUse"),
-        ("~settings.json#hooks", "./.claude/settings.json#hooks", "./.claude/settings.local.json#hooks"),
-        ("~../.claude.json#mcpServers", "./.mcp.json#mcpServers"),
-        ("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
-        "projects/**/*.jsonl",
-    ),
-    HostKind(
-        "codex", "Codex", ("codex",), ".codex", "CODEX_HOME", (".codex",),
-        ("SessionStart", "PreToolUse"),
-        ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
-        ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
-        ("~AGENTS.md", "./AGENTS.md"),
-        "sessions/**/rollout-*.jsonl*",
-    ),
-    HostKind(
-        "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),
-        ("sessionStart", "preToolUse"),
-        ("~hooks.json#hooks", "./.cursor/hooks.json#hooks"),
-        ("~mcp.json#mcpServers", "./.cursor/mcp.json#mcpServers"),
-        ("./AGENTS.md", "./.cursorrules"),
-        "projects/*/agent-transcripts/**/*.jsonl",
-    ),
-    HostKind(
-        "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
-        ("SessionStart", "AfterTool"),
-        ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
-        ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
-        ("~GEMINI.md", "./GEMINI.md"),
-        "tmp/*/chats/**/*.json*",
-    ),
-    HostKind(
-        "opencode", "opencode", ("opencode",), ".config/opencode", "", (".opencode", "opencode.json"),
-        ("", ""),
-        (),
-        ("~opencode.json#mcp", "./opencode.json#mcp"),
-        ("~AGENTS.md", "./AGENTS.md"),
-        "../../.local/share/opencode/opencode.db",
-    ),
-    HostKind(
-        "windsurf", "Windsurf", ("windsurf",), ".codeium/windsurf", "", (".windsurf",),
-        ("", "pre_write_code"),
-        ("~hooks.json#hooks", "./.windsurf/hooks.json#hooks"),
-        ("~mcp_config.json#mcpServers",),
-        ("./AGENTS.md", "./.windsurfrules"),
-    ),
-    HostKind(
-        "copilot", "GitHub Copilot", ("copilot",), ".copilot", "", (".github/copilot-instructions.md", ".github/hooks"),
-        ("SessionStart", "PreToolUse"),
-        ("~hooks/ai-lessons.json#hooks", "~settings.json#hooks", "./.github/hooks/*.json#hooks"),
-        ("~mcp-config.json#mcpServers",),
-        ("./AGENTS.md", "./.github/copilot-instructions.md"),
-        "session-state/*/events.jsonl",
-    ),
-    HostKind(
-        "qwen", "Qwen Code", ("qwen",), ".qwen", "", (".qwen",),
-        ("UserPromptSubmit", "PostToolUse"),
-        ("~settings.json#hooks", "./.qwen/settings.json#hooks"),
-        ("~settings.json#mcpServers", "./.qwen/settings.json#mcpServers"),
-        ("~QWEN.md", "./QWEN.md"),
-        "projects/*/chats/*.jsonl",
-    ),
-    HostKind(
-        "codebuddy", "CodeBuddy Code", ("codebuddy", "cbc"), ".codebuddy", "CODEBUDDY_CONFIG_DIR", (".codebuddy",),
-        ("SessionStart", "PostToolUse"),
-        ("~settings.json#hooks", "./.codebuddy/settings.json#hooks", "./.codebuddy/settings.local.json#hooks"),
-        ("~.mcp.json#mcpServers", "./.mcp.json#mcpServers"),
-        ("~CODEBUDDY.md", "./CODEBUDDY.md"),
-        "projects/*/*.jsonl",
-    ),
-)  # fmt: skip
+def kinds() -> Iterator[tuple[AgentHost, HostSettings]]:
+    """The hosts that we know how to set up."""
+    for kind in agent_hosts.every():
+        if kind.settings is not None:
+            yield kind, kind.settings
 
 
 class Target(NamedTuple):
@@ -340,33 +251,40 @@ class Host(NamedTuple):
 
 def find_hosts(where: Where) -> tuple[Host, ...]:
     """The hosts that have a program on the path, a folder of the user's, or files in the project."""
-    return tuple(host for kind in KINDS if (host := _HostFinder(kind, where).host()) is not None)
+    hosts = []
+    for kind, settings in kinds():
+        host = _HostFinder(kind, settings, where).host()
+        if host is not None:
+            hosts.append(host)
+    return tuple(hosts)
 
 
 class _HostFinder:
     """Finds what shows that a host is installed, and where our hooks and server go in its settings."""
 
-    def __init__(self, kind: HostKind, where: Where) -> None:
-        self._kind, self._where, self._project = kind, where, _project(where)
+    def __init__(self, kind: AgentHost, settings: HostSettings, where: Where) -> None:
+        self._kind, self._settings = kind, settings
+        self._where, self._project = where, _project(where)
         self._unreadable: list[str] = []
         self._plugin = ""
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
-        kind = self._kind
+        kind, settings = self._kind, self._settings
         programs = (
-            shutil.which(name, path=self._where.environ.get("PATH", "")) for name in kind.programs
+            shutil.which(name, path=self._where.environ.get("PATH", ""))
+            for name in settings.programs
         )
         places = []
         for program in programs:
             if program:
                 places.append(Path(program))
-        places += [place for place in (_folder(kind, self._where),) if place.is_dir()]
-        places += [place for name in kind.projects if (place := self._project / name).exists()]
+        places += [place for place in (_folder(settings, self._where),) if place.is_dir()]
+        places += [place for name in settings.projects if (place := self._project / name).exists()]
         if not places:
             return None
         hooks = {}
-        for name in kind.hooks:
+        for name in settings.hooks:
             for file, table in self._tables(name):
                 hooks[file] = {
                     event: groups
@@ -384,9 +302,11 @@ class _HostFinder:
     def _enabled_plugin(self) -> str:
         """Our plugin, as the host names it; empty if it is not enabled."""
         enabled: Json = {}
-        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
-            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
-                enabled |= table
+        if self._settings.plugins:
+            for name in self._settings.hooks:
+                file = name.partition("#")[0]
+                for _, table in self._tables(f"{file}#{self._settings.plugins}"):
+                    enabled |= table
         return next(
             (
                 f"plugin {name}"
@@ -401,14 +321,15 @@ class _HostFinder:
 
         Through the plugin, or else through a file of hooks.
         """
-        if self._kind.id == "opencode":
-            file = place_of(self._kind, self._where, _MODULE)
+        module, _ = self._settings.module
+        if module:
+            file = place_of(self._settings, self._where, module)
             installed = (self._bytes(file) or b"").startswith(_MODULE_BEGINS)
             yield from (
                 Target(way, self._shown(file), file.exists(), installed)
                 for way in ("session-start", "edit")
             )
-        for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
+        for way, event in zip(("session-start", "edit"), self._settings.events, strict=True):
             if not event:
                 continue
             if self._plugin:
@@ -429,8 +350,8 @@ class _HostFinder:
                 )
 
     def _instructions(self) -> Iterator[Target]:
-        for name in self._kind.instructions:
-            file = place_of(self._kind, self._where, name)
+        for name in self._settings.instructions:
+            file = place_of(self._settings, self._where, name)
             data = self._bytes(file)
             if data is not None or name == "./AGENTS.md":
                 yield Target(
@@ -440,7 +361,7 @@ class _HostFinder:
     def _servers(self) -> Iterator[Target]:
         if self._plugin:
             yield Target("mcp", self._plugin, there=True, ours=True)
-        for name in self._kind.servers:
+        for name in self._settings.servers:
             for file, table in self._tables(name):
                 ours = []
                 for key, server in table.items():
@@ -459,7 +380,7 @@ class _HostFinder:
         An empty one for no file.
         """
         name, _, key = name.partition("#")
-        place = place_of(self._kind, self._where, name)
+        place = place_of(self._settings, self._where, name)
         for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
             settings = parsed(self._bytes(file), toml=file.suffix == ".toml")
             if settings is None:
@@ -473,10 +394,10 @@ class _HostFinder:
         What came with the clone of a project is not run by us.
         """
         names = []
-        for name in (*self._kind.hooks, *self._kind.servers):
+        for name in (*self._settings.hooks, *self._settings.servers):
             if name.startswith("~"):
                 names.append(name.partition("#")[0])
-        if file in {place_of(self._kind, self._where, name) for name in names}:
+        if file in {place_of(self._settings, self._where, name) for name in names}:
             return argv
         return ()
 
@@ -538,19 +459,19 @@ def _project(where: Where) -> Path:
     return external_files.top_of(where.cwd) or where.cwd
 
 
-def _folder(kind: HostKind, where: Where) -> Path:
+def _folder(settings: HostSettings, where: Where) -> Path:
     overruled = None
-    if kind.variable:
-        overruled = where.environ.get(kind.variable)
+    if settings.variable:
+        overruled = where.environ.get(settings.variable)
     if overruled:
         return Path(overruled)
-    return where.home / kind.folder
+    return where.home / settings.folder
 
 
-def place_of(kind: HostKind, where: Where, name: str) -> Path:
-    """Where the file lies that a row of the table names."""
-    folder = _folder(kind, where)
-    if folder != where.home / kind.folder:
+def place_of(settings: HostSettings, where: Where, name: str) -> Path:
+    """Where the file lies that the settings of a host name."""
+    folder = _folder(settings, where)
+    if folder != where.home / settings.folder:
         # a folder of the user's choice holds everything
         name = name.replace("~../", "~")
     if name.startswith("~"):
@@ -561,10 +482,10 @@ def place_of(kind: HostKind, where: Where, name: str) -> Path:
 def transcripts(where: Where) -> list[tuple[Path, str]]:
     """Globs of what the hosts keep of their sessions, each behind the folder that it begins in."""
     globs = []
-    for kind in KINDS:
+    for kind, settings in kinds():
         steps = kind.transcripts.count("../")
         if kind.transcripts:
-            folder = os.path.normpath(_folder(kind, where) / ("../" * steps))
+            folder = os.path.normpath(_folder(settings, where) / ("../" * steps))
             globs.append((Path(folder), kind.transcripts[3 * steps :]))
     return globs
 
@@ -588,66 +509,10 @@ def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
 HOOKS = "hooks"
 # the plugin's file, which holds our part
 SOURCE = "hooks/hooks.json"
-_CODEX = ("SessionStart", "SubagentStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
-HEARS: Mapping[str, Mapping[str, tuple[str, str]] | None] = {
-    "claude-code": None,
-    "codex": {event: (event, "") for event in _CODEX},
-    "gemini": {
-        "SessionStart": ("SessionStart", ""),
-        "UserPromptSubmit": ("BeforeAgent", ""),
-        "PreToolUse": ("BeforeTool", "^(run_shell_command|replace|write_file|mcp_.*)$"),
-        "PostToolUse": ("AfterTool", "^(run_shell_command|read_file|replace|write_file|mcp_.*)$"),
-        "Stop": ("AfterAgent", ""),
-    },
-    "cursor": {
-        "SessionStart": ("sessionStart", ""),
-        "UserPromptSubmit": ("beforeSubmitPrompt", ""),
-        "PreToolUse": (
-            "preToolUse",
-            "^(Shell|Read|Write|StrReplace|Edit|MultiEdit|EditNotebook|ApplyPatch|Delete|MCP:.*)$",
-        ),
-        "PostToolUse": ("postToolUse", "^(Shell|MCP:.*)$"),
-        "PostToolUseFailure": ("postToolUseFailure", "^(Shell|MCP:.*)$"),
-        "Stop": ("stop", ""),
-    },
-    "copilot": {
-        **{event: (event, "") for event in ("SessionStart", "SubagentStart", "UserPromptSubmit")},
-        "PreToolUse": (
-            "PreToolUse",
-            "^(Read|Edit|Write|MultiEdit|NotebookEdit|ApplyPatch|apply_patch|Bash|.+-.+)$",
-        ),
-        **{
-            event: (event, "^(Bash|ai-lessons-.*)$")
-            for event in ("PostToolUse", "PostToolUseFailure")
-        },
-        "Stop": ("Stop", ""),
-    },
-    "qwen": {
-        "UserPromptSubmit": ("UserPromptSubmit", ""),
-        "PreToolUse": ("PreToolUse", "^(run_shell_command|edit|write_file|mcp__.*)$"),
-        "PostToolUse": ("PostToolUse", "^(run_shell_command|read_file|edit|write_file|mcp__.*)$"),
-        "PostToolUseFailure": ("PostToolUseFailure", "^(run_shell_command|mcp__.*)$"),
-        "Stop": ("Stop", ""),
-    },
-    "codebuddy": {
-        **{event: (event, "") for event in ("SessionStart", "UserPromptSubmit")},
-        "PreToolUse": ("PreToolUse", "^(Bash|Edit|MultiEdit|Write|NotebookEdit|mcp__.*)$"),
-        "PostToolUse": ("PostToolUse", "^(Bash|Read|Edit|MultiEdit|Write|NotebookEdit|mcp__.*)$"),
-        "Stop": ("Stop", ""),
-    },
-}
-"""The hosts that call our hook: events of the plugin (None.
-
-All), the host's name for each and its tools, or ours.
-"""
-
 _HOOK = ("admin", "agent-hook")
 _ENDS_WELL = expression(r"\|\| (exit 0|true)\s*\Z")
-# without which Cursor and Copilot read no file of hooks
-_CURSOR = {"version": 1}
 _TOML = hooks.marks("ai-lessons", "# {}")
-# of opencode
-_MODULE, _MODULE_BEGINS = "~plugin/ai-lessons.js", b"// Made by `ai-lessons admin hosts --install`"
+_MODULE_BEGINS = b"// Made by `ai-lessons admin hosts --install`"
 _LEFT = "left alone, it is no JSON object: mend it first"
 
 
@@ -676,26 +541,32 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
     Raises StorageFailed: a file cannot be read.
     """
     changes: list[HostChange] = []
-    kinds = {kind.id: kind for kind in KINDS}
-    for host in find_hosts(where):
+    for kind, settings in kinds():
+        host = _HostFinder(kind, settings, where).host()
+        if host is None or (names and kind.id not in names):
+            continue
         by_plugin = any(target.place.startswith("plugin ") for target in host.targets)
-        if host.id in (names or kinds) and (job == "uninstall" or not by_plugin):
-            changes += _of_kind(kinds[host.id], where, plugin, job)
+        if job == "uninstall" or not by_plugin:
+            changes += _of_kind(kind, settings, where, plugin, job)
     return tuple(changes)
 
 
-def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[HostChange]:
+def _of_kind(
+    kind: AgentHost, settings: HostSettings, where: Where, plugin: Path, job: str
+) -> Iterator[HostChange]:
     tables: dict[Path, Json] = {}
-    if kind.id in HEARS:
+    if settings.hears:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
-        ours = hook_table(kind, stated, _call(kind))
-        file = place_of(kind, where, kind.hooks[0].partition("#")[0])
-        tables[file] = {HOOKS: ours, **(_CURSOR if kind.id in {"cursor", "copilot"} else {})}
-    if kind.id == "opencode":
-        yield _change_module(kind, place_of(kind, where, _MODULE), plugin, job)
-    name, _, key = kind.servers[0].partition("#")
-    tables.setdefault(place_of(kind, where, name), {})[key] = {SERVER: _server(kind)}
+        ours = hook_table(settings, stated, _call(kind, settings))
+        file = place_of(settings, where, settings.hooks[0].partition("#")[0])
+        tables[file] = {HOOKS: ours, **settings.head}
+    module, source = settings.module
+    if module:
+        place = place_of(settings, where, module)
+        yield _change_module(kind, place, plugin.parent / source, job)
+    name, _, key = settings.servers[0].partition("#")
+    tables.setdefault(place_of(settings, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
         real = external_files.kept(place)
         try:
@@ -709,48 +580,38 @@ def _of_kind(kind: HostKind, where: Where, plugin: Path, job: str) -> Iterator[H
         yield (
             _change_toml(kind, real, content, job)
             if toml
-            else _change(kind, real, content, job, ours)
+            else _change(kind, real, content, job, ours, settings.head)
         )
 
 
-def hook_table(kind: HostKind, stated: Json, command: Json) -> Json:
+def hook_table(settings: HostSettings, stated: Json, command: Json) -> Json:
     """The events of the plugin (`stated`) that a host has, in its form, each with this command."""
-    events = HEARS[kind.id] or {event: (event, "") for event in stated}
     by_key = {}
-    for event, (name, tools) in events.items():
+    for event, (name, tools) in settings.hears.items():
         if event in stated:
-            by_key[name] = _groups(kind, stated[event], tools, command)
+            by_key[name] = _groups(settings, stated[event], tools, command)
     return by_key
 
 
-def _groups(kind: HostKind, groups: list[Json], tools: str, command: Json) -> list[Json]:
-    """The calls of an event in the form of the host.
-
-    Cursor has no groups, two count milliseconds.
-    """
-    matcher, second = (
-        {"matcher": tools} if tools else {},
-        1000 if kind.id in {"gemini", "qwen"} else 1,
-    )
+def _groups(settings: HostSettings, groups: list[Json], tools: str, command: Json) -> list[Json]:
+    """The calls of an event in the form of the host."""
+    matcher = {"matcher": tools} if tools else {}
     calls = []
     for group in groups:
         for call in group["hooks"]:
-            calls.append((group, {"type": call["type"], **command, "timeout": call["timeout"]}))
-    if kind.id == "cursor":
-        return [
-            {**matcher, "command": call["command"], "timeout": call["timeout"]} for _, call in calls
-        ]
-    return [
-        {**group, **matcher, "hooks": [{**call, "timeout": call["timeout"] * second}]}
-        for group, call in calls
-    ]
+            timeout = call["timeout"] * settings.second
+            if settings.grouped:
+                ours = {"type": call["type"], **command, "timeout": timeout}
+                calls.append({**group, **matcher, "hooks": [ours]})
+            else:
+                calls.append({**matcher, "command": command["command"], "timeout": timeout})
+    return calls
 
 
-def _call(kind: HostKind) -> Json:
+def _call(kind: AgentHost, settings: HostSettings) -> Json:
     """How a host calls our hook."""
-    # events of Copilot do not say which host they are from
-    if kind.id == "copilot":
-        named = "AI_LESSONS_AGENT=copilot "
+    if settings.named:
+        named = f"AI_LESSONS_AGENT={kind.id} "
     else:
         named = ""
     # The absolute path, because hosts have a search path of their own. One string, because some
@@ -761,15 +622,8 @@ def _call(kind: HostKind) -> Json:
     }
 
 
-def _server(kind: HostKind) -> Json:
-    env, program = {"AI_LESSONS_AGENT": kind.id}, processes.program_path(PROGRAM)
-    if kind.id == "opencode":
-        return {"type": "local", "command": [program], "environment": env, "enabled": True}
-    if kind.id == "copilot":
-        copilot: Json = {"type": "local", "args": [], "tools": ["*"]}
-    else:
-        copilot = {}
-    return {**copilot, "command": program, "env": env}
+def _server(kind: AgentHost) -> Json:
+    return kind.server(processes.program_path(PROGRAM), {"AI_LESSONS_AGENT": kind.id})
 
 
 # what a program has that no shell started
@@ -865,7 +719,14 @@ def _bytes(file: Path) -> bytes | None:
     return None
 
 
-def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: Json) -> HostChange:
+def _change(
+    kind: AgentHost,
+    file: Path,
+    content: bytes | None,
+    job: str,
+    ours: Json,
+    head: Mapping[str, Any],
+) -> HostChange:
     """What a job does to a JSON file with tables of hooks and servers, ours by key."""
     try:
         settings = parsed(content)
@@ -877,13 +738,13 @@ def _change(kind: HostKind, file: Path, content: bytes | None, job: str, ours: J
             if text.strip()
             else text
         )
-        if parsed(clean.encode()) == _CURSOR and list(settings) == [HOOKS, *_CURSOR]:
+        if head and parsed(clean.encode()) == head and list(settings) == [HOOKS, *head]:
             # written by us: what other files state first, ours states last
             clean = ""
         here = parsed(clean.encode()) or {}
         full = with_added(
             clean,
-            {key: value for key, value in ours.items() if key not in _CURSOR or key not in here},
+            {key: value for key, value in ours.items() if key not in head or key not in here},
         )
         if parsed(full.encode()) == parsed(content):
             full = text
@@ -929,10 +790,10 @@ def is_ours(key: str, path: Sequence[str | int], value: Any) -> bool:
     return len(path) == 5 and path[3] == "hooks" and is_our_call(value)
 
 
-def _change_module(kind: HostKind, file: Path, plugin: Path, job: str) -> HostChange:
-    """What a job does to our module of opencode, which is a file of its own."""
-    with translated(str(plugin)):
-        text = (plugin.parent / "opencode/ai-lessons.js").read_text("utf-8")
+def _change_module(kind: AgentHost, file: Path, source: Path, job: str) -> HostChange:
+    """What a job does to a module of ours, which is a file of its own."""
+    with translated(str(source)):
+        text = source.read_text("utf-8")
     program = (
         f"const PROGRAM = {json.dumps(processes.program_path('ai-lessons'), ensure_ascii=False)}\n"
     )
@@ -952,7 +813,7 @@ def _change_module(kind: HostKind, file: Path, plugin: Path, job: str) -> HostCh
     return HostChange(kind.name, file, says, content, new)
 
 
-def _change_toml(kind: HostKind, file: Path, content: bytes | None, job: str) -> HostChange:
+def _change_toml(kind: AgentHost, file: Path, content: bytes | None, job: str) -> HostChange:
     """What a job does to a TOML file with a table of servers: a part of ours at its end."""
     settings = parsed(content, toml=True)
     if settings is None:

@@ -48,4 +48,5 @@ ROWS: tuple[Feature, ...] = (
         refresh="jobs:refresh",
         answers={"`contribute add-package`": "commands:ANSWER"},
     ),
+    Feature("hosts", hosts=":HOSTS"),
 )

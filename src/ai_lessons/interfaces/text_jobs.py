@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ai_lessons.app.answers import Answer, Context, Hit, Why
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, columns, count, line, size, table
-from ai_lessons.model import expression, layout
+from ai_lessons.model import agent_hosts, expression, layout
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 
 if TYPE_CHECKING:
@@ -702,7 +702,6 @@ WAYS = {
     "instructions": "instructions",
     "mcp": "MCP server",
 }
-TRUST = "Codex runs hooks once you trusted them at its terminal: start it there; codex exec leaves others out silently"
 NO_HOST = "No agent host was found on this machine."
 
 
@@ -725,11 +724,8 @@ def hosts(installed: Sequence[setup.Host], view: View) -> str:
             heard = ""
         head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(dict.fromkeys(host.found)))}"
         hooked = any(target.ours and target.way == "session-start" for target in host.targets)
-        if host.id == "codex" and hooked:
-            trust = TRUST
-        else:
-            trust = ""
-        blocks.append(block(head, (heard, *ways, trust, *unreadable)))
+        advice = agent_hosts.advice(host.name) if hooked else ""
+        blocks.append(block(head, (heard, *ways, advice, *unreadable)))
     return "\n".join(blocks) or NO_HOST
 
 
@@ -761,7 +757,10 @@ def connected(values: Sequence[setup.HostChange], view: View) -> str:
     for change in values:
         rows.append(f"{line(change.host)}  {view.place(str(change.file))}: {line(change.done)}")
     hooked = ("hooks.json: written", "hooks.json: added", "hooks.json: brought up to date")
-    rows += [TRUST for row in rows if row.startswith("Codex ") and row.endswith(hooked)]
+    for change in values:
+        if f"{change.file.name}: {change.done}" in hooked:
+            rows.append(agent_hosts.advice(change.host))
+    rows = [row for row in rows if row]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
 
 

@@ -68,9 +68,8 @@ class AgentEvent(NamedTuple):
     context. `forgotten`: the agent does not have in mind what it was told. `again`: it goes on
     because of an earlier answer at a stop. `unfinished`: background work will wake it. `paths`:
     files that the tool is about to read or write. `text`: the prompt, or what a tool that failed,
-    or seems to have, said. `edits`: how it changes files. `by_turn`: Codex, which names turns, and
-    at a stop takes a reason to go on and nothing else. `trial`: the memory to use, of which nothing
-    is kept. `only`: the host takes these decisions here, and no text without one.
+    or seems to have, said. `edits`: how it changes files. `trial`: the memory to use, of which
+    nothing is kept. `only`: the host takes these decisions here, and no text without one.
     """
 
     moment: Moment
@@ -84,7 +83,6 @@ class AgentEvent(NamedTuple):
     forgotten: bool = False
     again: bool = False
     unfinished: bool = False
-    by_turn: bool = False
     name: str = ""
     host: str = ""
     trial: Session | None = None

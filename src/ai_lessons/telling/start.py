@@ -11,7 +11,7 @@ from ai_lessons.app.link_effects import farther_copies, judged, suppressed, usag
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import external_files
 from ai_lessons.learning.selection import STARTER, NotShown
-from ai_lessons.model import command_forms, expression
+from ai_lessons.model import agent_hosts, command_forms, expression
 from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.statements import says
@@ -28,28 +28,6 @@ LOOKED_AT = 500
 # A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted,
 # so its code is not looked at, which costs a parse for each file.
 _JUDGED = 120
-
-_INSTRUCTIONS = {
-    "claude-code": ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules"),
-    "codex": ("AGENTS.md", "AGENTS.override.md"),
-    "gemini-cli": ("GEMINI.md",),
-    "qwen-code": ("QWEN.md",),
-    "opencode": ("AGENTS.md", "CLAUDE.md"),
-    "cursor": ("AGENTS.md", ".cursorrules", ".cursor/rules"),
-    "codebuddy": ("CODEBUDDY.md",),
-    "copilot": (
-        ".github/copilot-instructions.md",
-        ".github/instructions",
-        "AGENTS.md",
-        "CLAUDE.md",
-        "GEMINI.md",
-    ),
-    "vscode": (".github/copilot-instructions.md", ".github/instructions", "AGENTS.md"),
-}
-"""By host the files of a project that it reads whole at a start, by its documentation.
-
-Folders hold such files.
-"""
 
 _TEXT_SUFFIXES = (".md", ".mdc")
 # of one instruction file
@@ -227,9 +205,10 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
     Files that they import by `@path` inside the project come along.
     """
     top = external_files.top_of(cwd) or cwd
-    names = list(_INSTRUCTIONS.get(host, ()))
-    if host not in _INSTRUCTIONS:
-        names = list(dict.fromkeys(name for every in _INSTRUCTIONS.values() for name in every))
+    names = list(agent_hosts.called(host).instructions)
+    if not names:
+        for other in agent_hosts.every():
+            names += other.instructions
     seen: dict[str, None] = {}
     for name in names:
         # it grows on the way

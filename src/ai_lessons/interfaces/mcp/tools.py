@@ -45,6 +45,7 @@ from ai_lessons.interfaces.cli.command import (
 )
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.output import clean, encode, line
+from ai_lessons.model import agent_hosts
 from ai_lessons.model.entries import Kind, fields_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ PAUSE = 0.1
 READABLE, CHOICES = 8_000, 20
 # Links of an answer, and the protocol that has them first
 LINKS, LINKS_SINCE = 5, "2025-06-18"
-# Clients that show the model the text and the data: they get an empty object
-SHOWS_BOTH = frozenset({"copilot-cli"})
 ENTRY_URI = "lessons://entry/{id}"
 # The argument that keeps what is refused because the same is there
 KEEP_ANYWAY = "anyway"
@@ -630,7 +629,8 @@ class AgentCommand(NamedTuple):
         if ctx is not None and ctx.session.protocol_version >= LINKS_SINCE:
             links = links_of(result.structured_content or {})
             result = result.model_copy(update={"content": [*result.content, *links]})
-        if client_name(ctx) in SHOWS_BOTH:
+        if agent_hosts.shows_text_and_data(client_name(ctx)):
+            # it would show the model the same twice
             return result.model_copy(update={"structured_content": {}})
         return result
 

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors.agent_hosts import KINDS, Host, HostKind, find_hosts
+from ai_lessons.connectors.agent_hosts import Host, find_hosts, kinds
 from ai_lessons.model import Where
+from ai_lessons.model.agent_hosts import HostSettings
 from real_world import put_file
 
 CALL = {"hooks": [{"type": "command", "command": "ai-lessons admin agent-hook"}]}
@@ -36,20 +37,22 @@ def ways(host: Host) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+@pytest.mark.parametrize(
+    "settings", [pytest.param(settings, id=kind.id) for kind, settings in kinds()]
+)
 def test_a_host_is_found_by_its_program_its_folder_or_its_files(
-    kind: HostKind, where: Where
+    settings: HostSettings, where: Where
 ) -> None:
-    program = where.environ["PATH"].rpartition(":")[2] + "/" + kind.programs[0]
+    program = where.environ["PATH"].rpartition(":")[2] + "/" + settings.programs[0]
     write(Path(program))
     assert find_hosts(where) == ()
     Path(program).chmod(0o755)
     assert one(where).found == (program,)
-    (where.home / kind.folder).mkdir(parents=True)
-    assert one(where).found == (program, f"~/{kind.folder}")
-    project = where.cwd / kind.projects[-1]
-    write(project if "." in kind.projects[-1][1:] else project / "x")
-    assert one(where).found[2] == kind.projects[-1]
+    (where.home / settings.folder).mkdir(parents=True)
+    assert one(where).found == (program, f"~/{settings.folder}")
+    project = where.cwd / settings.projects[-1]
+    write(project if "." in settings.projects[-1][1:] else project / "x")
+    assert one(where).found[2] == settings.projects[-1]
 
 
 def test_our_plugin_counts_while_it_is_switched_on(where: Where) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench.played_hosts import HOSTS
 
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 INSTALLED = HERE / ".venv-hosts/node_modules/.bin"  # `.ci/run` fills it
 
 

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from ai_lessons.connectors.agent_hosts import (
-    HEARS,
-    KINDS,
     carry_out,
     for_user,
     is_our_call,
+    kinds,
     place_of,
 )
 from ai_lessons.model import Where
@@ -26,7 +25,7 @@ from interfaces.agent_host import Host
 from interfaces.world import PROGRAM, environment
 from real_world import put_file
 
-TOP = Path(__file__).parents[2]
+TOP = Path(__file__).parents[3]
 FILES = sorted(  # those that hosts read, in folders whose names may begin with a dot
     file
     for file in [
@@ -66,8 +65,8 @@ def in_tree() -> list[Call]:
 
 
 def installed(home: Path) -> list[Call]:
-    for kind in KINDS:
-        (home / kind.folder).mkdir(parents=True, exist_ok=True)
+    for _, settings in kinds():
+        (home / settings.folder).mkdir(parents=True, exist_ok=True)
     carry_out(for_user(Where(home, home / "code"), TOP / "hooks/claude-code", (), "install"))
     tables = [json.loads(file.read_bytes()).get("hooks") for file in home.rglob("*.json")]
     return [Call(call, home) for table in tables if table for call in calls(table)]
@@ -87,8 +86,12 @@ def test_every_call_of_every_file_is_one_string_that_ends_with_0(tmp_path: Path)
         "hooks.json",
     }
     every = [*in_tree(), *installed(tmp_path)]
-    names = [(kind, kind.hooks[0].partition("#")[0]) for kind in KINDS if kind.id in HEARS]
-    places = [place_of(kind, Where(tmp_path, tmp_path), name) for kind, name in names]
+    hearing = [settings for _, settings in kinds() if settings.hears]
+    assert len(hearing) == 7
+    places = [
+        place_of(settings, Where(tmp_path, tmp_path), settings.hooks[0].partition("#")[0])
+        for settings in hearing
+    ]
     assert [place for place in places if not place.exists()] == []
     assert {len(call.call.keys() & {"args", "bash", "powershell"}) for call in every} == {0}
     assert {call.call["command"][-10:] for call in every} == {" || exit 0"}

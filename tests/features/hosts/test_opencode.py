@@ -14,7 +14,7 @@ from interfaces.test_rule_checks import HANDLE, checked, enforced  # noqa: F401 
 from interfaces.world import Run, environment
 from real_world import put_file, put_program
 
-MODULE = Path(__file__).parents[2] / "hooks/opencode/ai-lessons.js"
+MODULE = Path(__file__).parents[3] / "hooks/opencode/ai-lessons.js"
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None, reason="no node here, which plays opencode"
 )

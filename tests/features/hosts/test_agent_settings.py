@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.connectors.agent_hosts import (
-    HEARS,
     HOOKS,
     MARK,
     carry_out,
@@ -25,7 +24,7 @@ from ai_lessons.git import processes
 from ai_lessons.model import Where
 from real_world import put_file
 
-PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
+PLUGIN = Path(__file__).parents[3] / "hooks" / "claude-code"
 SETTINGS, SERVERS = ".claude/settings.json", ".claude.json"
 OURS = {
     key: json.loads((PLUGIN / name).read_bytes())[key]
@@ -219,8 +218,8 @@ THERE = {
 
 @pytest.fixture
 def where(tmp_path: Path) -> Where:
-    for kind in agent_hosts.KINDS:
-        (tmp_path / kind.folder).mkdir(parents=True)
+    for _, settings in agent_hosts.kinds():
+        (tmp_path / settings.folder).mkdir(parents=True)
     for name, data in THERE.items():
         (tmp_path / name).write_bytes(data)
     return Where(tmp_path, tmp_path / "code")
@@ -250,9 +249,9 @@ def test_every_host_gets_our_server_and_each_file_its_bytes_back(where: Where) -
         for host in find_hosts(where)
     }
     assert all("mcp" in ways for ways in hosts.values())
-    assert [hosts[name] for name in (*HEARS, "opencode")] == [{"session-start", "edit", "mcp"}] * (
-        len(HEARS) + 1
-    )
+    hooked = [host.id for host, settings in agent_hosts.kinds() if settings.hears]
+    assert len(hooked) == 7
+    assert [hosts[name] for name in (*hooked, "opencode")] == [{"session-start", "edit", "mcp"}] * 8
     assert "PostToolUseFailure" not in json.loads(now[".codex/hooks.json"])["hooks"]
     codex = tomllib.loads(now[".codex/config.toml"].decode())["mcp_servers"]
     server = {
