@@ -39,7 +39,7 @@ from ai_lessons.app import (
 from ai_lessons.app.agent_sessions import SessionTold
 from ai_lessons.app.harvest import HarvestedLesson
 from ai_lessons.errors import Problem
-from ai_lessons.git.objects import FileRevision
+from ai_lessons.git.history import FileRevision
 from ai_lessons.git.sync import EntryConflict
 from ai_lessons.interfaces.agent_text import LONGEST, NOTICE
 from ai_lessons.interfaces.cli import root

@@ -493,6 +493,27 @@ class Harvest(NamedTuple):
     notes: tuple[str, ...]
 
 
+def _of_this_machine(
+    repo: Reading,
+    memory: _Memory,
+    files: Sequence[tuple[Path, os.stat_result]],
+    unread: dict[str, list[Path]],
+) -> list[TranscriptContents]:
+    """What transcripts hold; those that cannot be read are noted in `unread` by the reason."""
+    contents = []
+    try:
+        for file, status in repo.options.each("reading transcripts", files):
+            try:
+                contents.append(memory.seen(file, status))
+            except AiLessonsError as error:
+                # the others can be read
+                unread.setdefault(error.message, []).append(file)
+    finally:
+        # what was read before Ctrl-C need not be read again
+        memory.save()
+    return contents
+
+
 def harvest(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
     team: str = "", ref: str = "", every: bool = False,
@@ -510,23 +531,11 @@ def harvest(
     memory = _Memory(repo.options.state_dir / FOLDER)
     seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
     if team:
-        seen += _of_team(
-            external_files.typed(external_files.expanded(team), repo.options.cwd), ref, unread_files
-        )
-    if team:
-        files = []
+        place = external_files.typed(external_files.expanded(team), repo.options.cwd)
+        seen += _of_team(place, ref, unread_files)
     else:
         files = transcripts(where, repo.options.cwd, folder, since)
-    try:
-        for file, status in repo.options.each("reading transcripts", files):
-            try:
-                seen.append(memory.seen(file, status))
-            except AiLessonsError as error:
-                # the others can be read
-                unread_files.setdefault(error.message, []).append(file)
-    finally:
-        # what was read before Ctrl-C need not be read again
-        memory.save()
+        seen += _of_this_machine(repo, memory, files, unread_files)
     # a day begins where the person is
     if since:
         first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
@@ -543,15 +552,11 @@ def harvest(
     candidates = drafts(events, stated, _stored_already(repo, memory.decided))
     if not (folder or since or team):
         _keep_for_hooks(repo.options.state_dir, candidates)
-    chosen = tuple(
-        each
-        for each in candidates
-        if not project or external_files.same_name(each.project, project)
-    )
-    if every:
-        shown = chosen
-    else:
-        shown = tuple(each for each in chosen if each.sure)
+    chosen = []
+    for candidate in candidates:
+        if not project or external_files.same_name(candidate.project, project):
+            chosen.append(candidate)
+    shown = tuple(candidate for candidate in chosen if every or candidate.sure)
     effect, notes = measured(in_sessions(events), shown), (*_named(unread_files), *repo.notes())
     read, unread = sum(each.read for each in seen), sum(each.unread for each in seen)
     return Harvest(shown, len(chosen) - len(shown), effect, len(seen), read, unread, notes)

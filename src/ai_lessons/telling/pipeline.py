@@ -300,11 +300,10 @@ def _after_tool(telling: _Telling) -> Told:
     # a success that reads like a failure says nothing
     worked = not failed and not event.text
     with _memory(state, event) as session:
-        earlier = [*session.told]
         if worked:
-            earlier = []
-            for entry in session.told:
-                earlier.append(judged(entry, event.command, None))
+            earlier = [judged(entry, event.command, None) for entry in session.told]
+        else:
+            earlier = [*session.told]
         happened = _happened(session, earlier)
         if failed and attempts and not wrote:
             if event.command and message:
@@ -333,10 +332,7 @@ def _after_tool(telling: _Telling) -> Told:
     offered = asking.if_warm("at_a_failure", *asked) or asking.here(
         "at_a_failure", *asked, words=True
     )
-    repeated = []
-    for refused in offered.left_out:
-        if refused.reason == "told":
-            repeated.append(refused.entry)
+    repeated = [refused.entry for refused in offered.left_out if refused.reason == "told"]
     kept = {entry.id for entry in (*repeated, *offered.entries)}
     with _memory(state, event) as session:
         earlier = []
