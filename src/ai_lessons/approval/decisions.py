@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
@@ -95,33 +94,44 @@ def propose(store: Store, repo: Repo, trunk: Trunk, request: ProposalRequest) ->
         taken = set()
         for ref in proposal_refs(trunk.worktree):
             taken.add(branch_of(ref).casefold())
-        names = (f"{request.family}{request.stem}{f'-{n}' if n > 1 else ''}" for n in count(1))
-        branch = next(name for name in names if name.casefold() not in taken)
+        branch = _free_name(request.family + request.stem, taken)
         draft, tip = Draft(repo), ObjectID(trunk.tip.encode())
-        paths = [os.fsencode(trunk.worktree.prefix + path) for path in request.files]
-
-        def versions(commit: ObjectID) -> list[TreeEntry | None]:
-            versions: list[TreeEntry | None] = []
-            for path in paths:
-                versions.append(draft.lookup(draft.tree_of(commit), path))
-            return versions
-
-        # begin one commit before the tip, so that a plain `git merge` makes a merge commit; a
-        # shallow clone lacks it
-        parents = (
-            ObjectID(parent.encode()) for parent in read_commit(repo.object_store, tip).parents
-        )
-        earlier = (
-            commit
-            for commit in parents
-            if commit in repo.object_store and versions(commit) == versions(tip)
-        )
-        base = next(earlier, tip)
+        base = _base_of_proposal(repo, draft, tip, store.prefix, request.files)
         made = _commit_on(store, draft, branch, base.decode(), None, request)
     if base != tip:
         return made
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
     return made._replace(notes=(*made.notes, note))
+
+
+def _free_name(stem: str, taken: Collection[str]) -> str:
+    """The name of a branch that no proposal has, here or on a remote; `taken` in small letters."""
+    # A file system that does not tell capitals apart has one file for both branches
+    if stem.casefold() not in taken:
+        return stem
+    number = 2
+    while f"{stem}-{number}".casefold() in taken:
+        number += 1
+    return f"{stem}-{number}"
+
+
+def _base_of_proposal(
+    repo: Repo, draft: Draft, tip: ObjectID, prefix: str, files: Collection[str]
+) -> ObjectID:
+    """The commit to propose on: a parent of the tip where these files are the same, else the tip."""
+    paths = [os.fsencode(prefix + path) for path in files]
+
+    def versions(commit: ObjectID) -> list[TreeEntry | None]:
+        tree = draft.tree_of(commit)
+        return [draft.lookup(tree, path) for path in paths]
+
+    # Begin one commit before the tip, so that a plain `git merge` makes a merge commit
+    for parent in read_commit(repo.object_store, tip).parents:
+        commit = ObjectID(parent.encode())
+        # A shallow clone lacks it
+        if commit in repo.object_store and versions(commit) == versions(tip):
+            return commit
+    return tip
 
 
 def amend(store: Store, repo: Repo, proposal: OpenProposal, request: ProposalRequest) -> Made:
@@ -155,7 +165,11 @@ def _commit_on(
 ) -> Made:
     """Commit on top of `base`, and move the branch there from `old`."""
     by, before = identity.Author(store.worktree), draft.tree_of(ObjectID(base.encode()))
-    contents = {path: data for path, data in request.files.items() if data is not None}
+    contents = {}
+    for path, data in request.files.items():
+        if data is not None:
+            contents[path] = data
+    # What has no content is removed
     files: dict[str, TreeEntry | None] = dict.fromkeys(request.files)
     for path, blob in objects.blobs(store.worktree, draft, contents).items():
         version = draft.lookup(before, os.fsencode(store.prefix + path))
@@ -166,19 +180,13 @@ def _commit_on(
         # after a squash or rebase only the trailer tells where it was proposed
         about = [(approval.ENTRY_TRAILER, request.entry), (approval.PROPOSED_TRAILER, branch)]
     message = message_of(request.subject, [*request.trailers, *about], request.actor)
-    commit = by.write(
-        draft,
-        _tree_with(store, draft, base, files),
-        [base],
-        approval.with_report(message, request.report),
-    )
-    branch_move.point(
-        store.worktree,
-        HEADS + branch,
-        old,
-        commit,
-        f"{'commit' if old else 'branch'}: {request.subject}",
-    )
+    tree = _tree_with(store, draft, base, files)
+    commit = by.write(draft, tree, [base], approval.with_report(message, request.report))
+    if old:
+        log = f"commit: {request.subject}"
+    else:
+        log = f"branch: {request.subject}"
+    branch_move.point(store.worktree, HEADS + branch, old, commit, log)
     return Made(branch, commit, by.notes)
 
 
@@ -207,20 +215,19 @@ def approve(
     def build(draft: Draft, tip: str) -> branch_move.BranchUpdate:
         taken: dict[str, TreeEntry | None] = {}
         lines: list[tuple[str, str]] = []
-        for proposal in (_still_open(repo, store, trunk, proposal, tip) for proposal in several):
+        trailers: list[tuple[str, str]] = []
+        for as_read in several:
+            proposal = _still_open(repo, store, trunk, as_read, tip)
             _refuse(proposal, trunk, by)
             changes = _tree_entries(proposal)
-            if twice := next((path for path in changes if path in taken), None):
-                raise Conflict(f"two of these proposals are about {twice}; nothing was approved")
+            for path in changes:
+                if path in taken:
+                    raise Conflict(f"two of these proposals are about {path}; nothing was approved")
             taken |= changes
+            trailers += _decision_trailers(proposal)
             if proposal.is_rule:
                 lines.append(_line(name, trunk, proposal))
-        if len(several) == 1 and several[0].sort == "removal":
-            removal = " (removal)"
-        else:
-            removal = ""
-        subject = f"{approval.APPROVE} {what}{'s' if len(several) > 1 else ''}: {title}{removal}"
-        trailers = [pair for proposal in several for pair in _decision_trailers(proposal)]
+        subject = _approval_subject(what, title, several)
         message = message_of(subject, [*trailers, *lines])
         tree = _tree_with(store, draft, tip, taken)
         parents = (tip, *(proposal.commit for proposal in several))
@@ -231,19 +238,27 @@ def approve(
     return Made(trunk.name, landing.commit, (*by.notes, *_drop_branches(store, several)))
 
 
+def _approval_subject(what: str, title: str, several: Sequence[OpenProposal]) -> str:
+    if len(several) > 1:
+        return f"{approval.APPROVE} {what}s: {title}"
+    if several[0].sort == "removal":
+        return f"{approval.APPROVE} {what}: {title} (removal)"
+    return f"{approval.APPROVE} {what}: {title}"
+
+
 def _tree_entries(proposal: OpenProposal) -> dict[str, TreeEntry | None]:
     """What the files of a proposal become in the tree, by path; a rule is never a program."""
-    mode = {piece.path: PLAIN if proposal.is_rule else piece.mode for piece in proposal.pieces}
-    return {
-        piece.path: (
-            EXECUTABLE if mode[piece.path] == EXECUTABLE else PLAIN,
-            ObjectID(piece.new.encode()),
-        )
-        if piece.new
-        else None
-        for piece in proposal.pieces
-        if not piece.done
-    }
+    entries: dict[str, TreeEntry | None] = {}
+    for piece in proposal.pieces:
+        if piece.done:
+            continue
+        mode = PLAIN
+        if piece.mode == EXECUTABLE and not proposal.is_rule:
+            mode = EXECUTABLE
+        entries[piece.path] = None
+        if piece.new:
+            entries[piece.path] = (mode, ObjectID(piece.new.encode()))
+    return entries
 
 
 def reject(
@@ -294,13 +309,13 @@ def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decisi
         raise NotFound("decision", commit) from None
     pairs = approval.trailers(decision.info.message)
     names = []
+    entries = []
     for key, value in pairs:
         if key == approval.PROPOSAL_TRAILER:
             names.append(value)
-    entry = next(
-        (value for key, value in pairs if key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}),
-        "",
-    )
+        elif key in {approval.RULE_TRAILER, approval.ENTRY_TRAILER}:
+            entries.append(value)
+    entry = next(iter(entries), "")
     if len(names) != 1 or not entry or not decision.parents or not trunk.contains([commit]):
         raise NotFound("decision about one proposal", commit)
     draft = Draft(repo)
@@ -308,20 +323,17 @@ def read_decision(store: Store, repo: Repo, trunk: Trunk, commit: str) -> Decisi
     changes = objects.changed(store.worktree, decision.parents[0], commit)
     taken = {}
     for path, versions in changes.items():
-        taken[os.fsdecode(path.removeprefix(prefix))] = versions
-    if again := [path for path, (_, after) in changes.items() if draft.lookup(tree, path) != after]:
-        name = os.fsdecode(again[0].removeprefix(prefix))
-        raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
+        name = os.fsdecode(path.removeprefix(prefix))
+        if draft.lookup(tree, path) != versions[1]:
+            raise Conflict(f"{name} was changed again since this decision; nothing was taken back")
+        taken[name] = versions
     if len(decision.parents) > 1:
         return Decision(commit, names[0], decision.parents[1], entry, taken)
-    record = next(
-        (
-            outcomes.read_rejection(data_of(repo, new[1].decode()))
-            for _, new in taken.values()
-            if new
-        ),
-        None,
-    )
+    # A rejection adds one file, its record
+    added = [new[1].decode() for _, new in taken.values() if new]
+    record = None
+    if added:
+        record = outcomes.read_rejection(data_of(repo, added[0]))
     if record is None:
         raise NotFound("decision about one proposal", commit)
     return Decision(commit, names[0], record.commit, entry, {})
@@ -348,11 +360,12 @@ def reopen(store: Store, repo: Repo, trunk: Trunk, decision: Decision) -> Made:
         else:
             tree = draft.tree_of(decision.proposal)
         message = source.info.message.rstrip()
+        if not approval.trailers(message):
+            # git takes lines for trailers only behind an empty line
+            message += "\n"
         # without the line a proposal that is reopened in the same second would be the commit that
         # was rejected
-        message += (
-            f"{chr(10) if approval.trailers(message) else chr(10) * 2}Reopens: {decision.commit}\n"
-        )
+        message += f"\nReopens: {decision.commit}\n"
         if files:
             parents = [trunk.tip]
         else:
@@ -385,9 +398,14 @@ def approve_standing(
     def build(draft: Draft, tip: str) -> branch_move.BranchUpdate:
         tree = draft.tree_of(ObjectID(tip.encode()))
         version = draft.lookup(tree, os.fsencode(store.prefix + path))
-        if (version[1].decode() if version else None) != blob:
+        standing = None
+        if version:
+            standing = version[1].decode()
+        if standing != blob:
             raise Conflict(f"{path} was changed on {trunk.name} meanwhile; look at it again")
-        subject = f"{approval.APPROVE_SUBJECT}: {title}{'' if blob else ' (removal)'}"
+        subject = f"{approval.APPROVE_SUBJECT}: {title}"
+        if not blob:
+            subject += " (removal)"
         about = [(approval.RULE_TRAILER, rule)]
         proposal = by.write(draft, tree, [tip], message_of("Propose the rule as it stands", about))
         message = message_of(subject, [*about, (approval.APPROVES, str(line))])
@@ -404,23 +422,23 @@ def _line(name: str, trunk: Trunk, proposal: OpenProposal) -> tuple[str, str]:
     """The trailer that says which text this approval puts in force."""
     piece = proposal.piece
     # where several files have one id the first path is its text, so the line has to name that one
-    places = []
-    for path in trunk.places(proposal.entry):
-        if path not in {piece.path for piece in proposal.pieces}:
-            places.append(path)
-    if piece.new and places and min(places) < piece.path:
+    elsewhere = set(trunk.places(proposal.entry))
+    for changed in proposal.pieces:
+        elsewhere.discard(changed.path)
+    if piece.new and elsewhere and min(elsewhere) < piece.path:
         raise Conflict(
-            f"the rule also stands at {min(places)} on {trunk.name}",
+            f"the rule also stands at {min(elsewhere)} on {trunk.name}",
             hint="remove one of the two files",
         )
     return approval.APPROVES, str(ApprovalLine(name, proposal.entry, piece.path, piece.new))
 
 
 def _decision_trailers(proposal: OpenProposal) -> list[tuple[str, str]]:
-    return [
-        (approval.PROPOSAL_TRAILER, proposal.name),
-        (approval.RULE_TRAILER if proposal.is_rule else approval.ENTRY_TRAILER, proposal.entry),
-    ]
+    if proposal.is_rule:
+        about = approval.RULE_TRAILER
+    else:
+        about = approval.ENTRY_TRAILER
+    return [(approval.PROPOSAL_TRAILER, proposal.name), (about, proposal.entry)]
 
 
 def _still_open(
@@ -467,11 +485,9 @@ def _refuse(proposal: OpenProposal, trunk: Trunk, by: identity.Author) -> None:
 
 def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
     """Delete the branches of proposals here, and name those that are elsewhere."""
-    notes, closed, refs = (
-        [],
-        {(proposal.commit, proposal.name) for proposal in several},
-        dict[str, str](),
-    )
+    notes = []
+    refs = dict[str, str]()
+    closed = {(proposal.commit, proposal.name) for proposal in several}
     for ref, commit in sorted(proposal_refs(store.worktree).items()):
         name = branch_of(ref)
         if (commit, name) not in closed:
@@ -483,15 +499,13 @@ def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:
             notes.append(f"{name} is checked out, so it was not deleted")
         else:
             refs[ref] = commit
-    rows = [f"delete {ref} {commit}\n" for ref, commit in refs.items()]
-    if not _update_refs(store, rows):
+    # git deletes a branch only if it is still at that commit
+    deletions = {ref: f"delete {ref} {commit}\n" for ref, commit in refs.items()}
+    if not _update_refs(store, [*deletions.values()]):
         # one has moved: then each by itself
-        moved = (
-            branch_of(ref)
-            for ref, row in zip(refs, rows, strict=True)
-            if not _update_refs(store, [row])
-        )
-        notes += [f"{name} moved meanwhile, so it was not deleted" for name in moved]
+        for ref, deletion in deletions.items():
+            if not _update_refs(store, [deletion]):
+                notes.append(f"{branch_of(ref)} moved meanwhile, so it was not deleted")
     return notes
 
 
@@ -520,18 +534,22 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
     prefix, committed = store.prefix, plumbing.files_of(store.worktree, head.commit)
-    files = {}
-    for path, blob in committed.items():
-        if path.startswith(prefix):
-            files[path.removeprefix(prefix)] = blob
-    was = {path: blob for path, blob in files.items() if is_rule(path)}
+    was = {}
+    for from_top, blob in committed.items():
+        path = from_top.removeprefix(prefix)
+        if from_top.startswith(prefix) and is_rule(path):
+            was[path] = blob
     now = _differing(store, repo, was)
-    places = [place.rstrip("/") for place in paths] or [""]
     chosen = []
-    for p in now:
-        if any(not place or p == place or p.startswith(f"{place}/") for place in places):
-            chosen.append(p)
+    for path in now:
+        if not paths or any(_is_below(path, place.rstrip("/")) for place in paths):
+            chosen.append(path)
     return _by_rule(store.worktree, repo, was, now, chosen)
+
+
+def _is_below(path: str, place: str) -> bool:
+    """Whether a file is this one, or below this folder ("": the root)."""
+    return not place or path == place or path.startswith(f"{place}/")
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
@@ -539,26 +557,25 @@ def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, st
 
     Blobs as git would store them.
     """
-    paths = (
-        path.removeprefix(store.prefix) for _, path in plumbing.changed_files(store.worktree, ".")
-    )
-    changed = list(filter(is_rule, paths))
     contents = {}
-    for path in changed:
+    gone = []
+    for _, from_top in plumbing.changed_files(store.worktree, "."):
+        path = from_top.removeprefix(store.prefix)
+        if not is_rule(path):
+            continue
         if store.exists(path):
             contents[path] = store.read(path, TEXT_LIMIT)
-    draft = Draft(repo)
-    stored = {
-        path: blob.decode() for path, blob in objects.blobs(store.worktree, draft, contents).items()
-    }
-    draft.save()
-    gone = []
-    for path in changed:
-        if path in was and path not in contents:
+        elif path in was:
             gone.append(path)
-    return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(
-        gone
-    )
+    draft = Draft(repo)
+    stored = objects.blobs(store.worktree, draft, contents)
+    # The texts of rules are read from their blobs
+    draft.save()
+    differing: dict[str, str | None] = {}
+    for path, blob in stored.items():
+        if blob.decode() != was.get(path):
+            differing[path] = blob.decode()
+    return differing | dict.fromkeys(gone)
 
 
 def _by_rule(
@@ -568,13 +585,20 @@ def _by_rule(
     now: Mapping[str, str | None],
     chosen: Sequence[str],
 ) -> list[Edited]:
-    before = {path: rule_of(worktree, repo, path, blob) for path, blob in was.items()}
-    unchanged = {rule: path for path, rule in before.items() if path not in now}
-    texts = {path: text_of(worktree, repo, path, blob) for path, blob in now.items() if blob}
-    rules = {
-        path: stated_id(texts[path]) or derived_id(path) if blob else before[path]
-        for path, blob in now.items()
-    }
+    before = {}
+    unchanged = {}
+    for path, committed in was.items():
+        before[path] = rule_of(worktree, repo, path, committed)
+        if path not in now:
+            unchanged[before[path]] = path
+    texts = {}
+    rules = {}
+    for path, blob in now.items():
+        if blob:
+            texts[path] = text_of(worktree, repo, path, blob)
+            rules[path] = stated_id(texts[path]) or derived_id(path)
+        else:
+            rules[path] = before[path]
     problems = []
     for path in sorted(chosen):
         rule = rules[path]
@@ -591,14 +615,17 @@ def _by_rule(
     if problems:
         raise InvalidEntry(problems)
     chosen_rules = {rules[path] for path in chosen}
-    by_rule: dict[str, list[str]] = {}
-    for path in sorted(path for path in now if rules[path] in chosen_rules):
-        # also the other path of a moved rule
-        by_rule.setdefault(rules[path], []).append(path)
-    return [
-        Edited(rule, {p: texts.get(p) for p in paths}, {p: (now[p], was.get(p)) for p in paths})
-        for rule, paths in by_rule.items()
-    ]
+    by_rule: dict[
+        str, tuple[dict[str, bytes | None], dict[str, tuple[str | None, str | None]]]
+    ] = {}
+    for path in sorted(now):
+        rule = rules[path]
+        # A moved rule has two paths, and only one of them may be chosen
+        if rule in chosen_rules:
+            files, blobs = by_rule.setdefault(rule, ({}, {}))
+            files[path] = texts.get(path)
+            blobs[path] = (now[path], was.get(path))
+    return [Edited(rule, files, blobs) for rule, (files, blobs) in by_rule.items()]
 
 
 def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ...]:
@@ -608,10 +635,10 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
 
     Raises Conflict: git is busy. StorageFailed.
     """
-    pairs, worktree = (
-        {path: pair for edit in edits for path, pair in edit.blobs.items()},
-        store.worktree,
-    )
+    worktree = store.worktree
+    pairs: dict[str, tuple[str | None, str | None]] = {}
+    for edit in edits:
+        pairs |= edit.blobs
 
     def run(paths: Sequence[str], *command: str) -> None:
         flags = ("--quiet", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -623,21 +650,24 @@ def put_back(store: Store, repo: Repo, edits: Sequence[Edited]) -> tuple[str, ..
 
     def attempt() -> tuple[str, ...]:
         now = status_of(worktree, Draft(repo), map(PendingChange, pairs))
-        blobs = {path: blob.decode() for path, (_, blob) in now.files.items()} | dict.fromkeys(
-            now.gone
-        )
-        same = [path for path, (edited, _) in pairs.items() if blobs.get(path, "") == edited]
-        new = [path for path in same if pairs[path][1] is None]
-        old = [path for path in same if path not in new]
+        blobs: dict[str, str | None] = dict.fromkeys(now.gone)
+        for path, (_, blob) in now.files.items():
+            blobs[path] = blob.decode()
+        new, old, notes = [], [], []
+        for path, (edited_blob, checked_out) in pairs.items():
+            if blobs.get(path, "") != edited_blob:
+                notes.append(f"your own edit of {path} stays as it is")
+            elif checked_out is None:
+                new.append(path)
+            else:
+                old.append(path)
         if new:
             run(new, "rm", "--cached", "-f", "--ignore-unmatch")
         for path in new:
             files.remove_file(store.root, path)
         if old:
             run(old, "checkout", "HEAD")
-        return tuple(
-            f"your own edit of {path} stays as it is" for path in pairs if path not in same
-        )
+        return tuple(notes)
 
     with branch_move.committing(store), store.writing():
         return branch_move.until_done(store.worktree, attempt)

@@ -57,12 +57,12 @@ class Rejection(NamedTuple):
 
     def render(self) -> bytes:
         """The record's file."""
-        fields = {
-            "kind": REJECTION,
-            self.what: self.entry,
-            **{key: getattr(self, key) for key in _REJECTED},
-        }
-        fields |= {"rejected": self.at} | ({"files": list(self.files)} if self.files else {})
+        fields: dict[str, str | list[str]] = {"kind": REJECTION, self.what: self.entry}
+        for key in _REJECTED:
+            fields[key] = getattr(self, key)
+        fields["rejected"] = self.at
+        if self.files:
+            fields["files"] = list(self.files)
         return markdown.render(fields, self.text).encode()
 
     def texts(self) -> dict[str, str]:
@@ -129,12 +129,14 @@ def rejected(trunk: Trunk) -> list[Rejection]:
         contents = read_texts(trunk.worktree, blobs)
     else:
         contents = {}
-    records = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
-    results: list[Rejection] = []
-    for record in records:
+    rejections: list[Rejection] = []
+    for blob in blobs:
+        record = None
+        if blob in contents:
+            record = read_rejection(contents[blob])
         if record is not None:
-            results.append(record)
-    return results
+            rejections.append(record)
+    return rejections
 
 
 # The most commits of a merged proposal that are read
@@ -174,11 +176,12 @@ def taken_on(worktree: Worktree, ref: str | None, entry: str = "") -> list[Taken
     if ref is None or tip is None:
         return []
     every = taken(worktree, tip, short_name(ref))
-    results: list[TakenProposal] = []
+    about_entry: list[TakenProposal] = []
     for proposal in every:
+        # A branch names the end of an id
         if not entry or (proposal.id and entry.endswith(proposal.id)):
-            results.append(proposal)
-    return results
+            about_entry.append(proposal)
+    return about_entry
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
@@ -212,11 +215,11 @@ def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
             if line:
                 merged |= {source.id for source in line if singles.get(source.id) == name}
                 result.append(_taken(name, commit, line[0], "merge"))
-    return result + [
-        _taken(name, history[single], history[single], "commit")
-        for single, name in singles.items()
-        if single not in merged
-    ]
+    for single, name in singles.items():
+        # Squashed or rebased, it stands on the branch by itself
+        if single not in merged:
+            result.append(_taken(name, history[single], history[single], "commit"))
+    return result
 
 
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:

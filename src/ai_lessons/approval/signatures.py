@@ -61,11 +61,9 @@ _COMMITTER = expression(rb"\ncommitter [^<>\n]*<([\w.+@-]+)> ")
 
 
 class Signer(NamedTuple):
-    """A line of the list: the key's fingerprint (`SHA256:…`.
+    """A line of the list: the key's fingerprint, and when it counts, in seconds since 1970.
 
-    Of OpenPGP 40 hexadecimal digits), and when it counts.
-
-    Times are in seconds since 1970.
+    A fingerprint is `SHA256:…`, and of OpenPGP 40 hexadecimal digits.
     """
 
     principals: str
@@ -77,8 +75,10 @@ class Signer(NamedTuple):
 
     def name(self) -> str:
         """The first principal that is a name, else the patterns as they stand."""
-        plain = (name for name in self.principals.split(",") if name and not set(name) & set("*?!"))
-        return next(plain, self.principals)
+        for name in self.principals.split(","):
+            if name and not set(name) & set("*?!"):
+                return name
+        return self.principals
 
     def __str__(self) -> str:
         return f"{self.key} {self.principals} ({self.kind})"
@@ -89,8 +89,10 @@ def parse_signers(data: bytes) -> tuple[Signer, ...]:
 
     Others do not count.
     """
+    if len(data) > LIMIT:
+        return ()
     signers = []
-    for line in data.decode("utf-8", "replace").splitlines() if len(data) <= LIMIT else ():
+    for line in data.decode("utf-8", "replace").splitlines():
         plain = line.strip(" \t\r")
         if of_gpg := _GPG_LINE.fullmatch(plain):
             signers.append(Signer(of_gpg[1], of_gpg[2].upper(), OPENPGP, plain))
@@ -106,7 +108,8 @@ def _signer(line: re.Match[str]) -> Signer:
     for name, value in _OPTION.findall(line[3]):
         stated.append((name.lower(), value))
     options, key = dict(stated), b64decode(line[5], validate=True)
-    after, before = (_moment(options.get(name)) for name in ("valid-after", "valid-before"))
+    after = _moment(options.get("valid-after"))
+    before = _moment(options.get("valid-before"))
     kind = key[4 : 4 + int.from_bytes(key[:4], "big")].decode("ascii")
     if (
         kind != line[4]
@@ -127,16 +130,15 @@ def _moment(text: str | None) -> float | None:
     if not _TIME.fullmatch(text):
         raise ValueError(text)
     at = datetime.strptime(text.removesuffix("Z").ljust(14, "0"), "%Y%m%d%H%M%S")
-    return (at.replace(tzinfo=UTC) if text.endswith("Z") else at).timestamp()
+    if text.endswith("Z"):
+        at = at.replace(tzinfo=UTC)
+    return at.timestamp()
 
 
 class SignerList(NamedTuple):
-    """A pinned list.
+    """A pinned list of signers, `data`; the first lines of its file say the rest, as comments.
 
-    What lines of approval call it, the addresses that find it, the first commit that does, its
-    text.
-
-    The first lines of its file say so, as comments.
+    `name`: what lines of approval call it. `addresses` and the `first` commit find it.
     """
 
     name: str
@@ -150,10 +152,12 @@ class SignerList(NamedTuple):
 
     def render(self) -> bytes:
         """Its file."""
-        heads = [f"list: {self.name}", *(f"address: {address}" for address in self.addresses)]
+        heads = f"{_HEAD}list: {self.name}\n"
+        for address in self.addresses:
+            heads += f"{_HEAD}address: {address}\n"
         if self.first:
-            heads += [f"first: {self.first}"]
-        return "".join(f"{_HEAD}{head}\n" for head in heads).encode() + self.data
+            heads += f"{_HEAD}first: {self.first}\n"
+        return heads.encode() + self.data
 
 
 def read_list(name: str, data: bytes) -> SignerList:
@@ -162,20 +166,20 @@ def read_list(name: str, data: bytes) -> SignerList:
     One of an earlier version is named by a first commit and says nothing else.
     """
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
-    heads = []
+    stated, addresses, keys = {}, [], ""
     for line in lines:
-        if line.startswith(_HEAD):
-            heads.append(line.removeprefix(_HEAD).strip().partition(": "))
-    keys = "".join(line for line in lines if not line.startswith(_HEAD)).encode()
-    stated = {}
-    for key, _, value in heads:
+        if not line.startswith(_HEAD):
+            keys += line
+            continue
+        key, _, value = line.removeprefix(_HEAD).strip().partition(": ")
         stated[key] = value
-    if not heads:
+        if key == "address":
+            addresses.append(value)
+    if not stated:
         first = name.removesuffix(".allowed")
     else:
         first = stated.get("first", "")
-    addresses = tuple(value for key, _, value in heads if key == "address")
-    return SignerList(stated.get("list", first), addresses, first, keys)
+    return SignerList(stated.get("list", first), tuple(addresses), first, keys.encode())
 
 
 class PinnedSigners:
@@ -196,12 +200,8 @@ class PinnedSigners:
 
         `match`: a list to look with, in place of the pinned one.
         """
-        self._worktree, self._ref, self._folder, self._now = (
-            worktree,
-            ref,
-            config_dir / "signers",
-            now,
-        )
+        self._worktree, self._ref = worktree, ref
+        self._folder, self._now = config_dir / "signers", now
         self._match = match
 
     def _lists(self) -> list[SignerList]:
@@ -238,11 +238,10 @@ class PinnedSigners:
         else:
             address = ""
         for _ in range(2):
+            for pinned in lists:
+                if address and address in pinned.addresses:
+                    return pinned, True
             # git is only asked for its own name of an address that no list has as it is written
-            if by_address := [
-                pinned for pinned in lists if address and address in pinned.addresses
-            ]:
-                return by_address[0], True
             address = self._address()
         firsts = self._first_commits()
         by_first = []
@@ -299,8 +298,12 @@ class PinnedSigners:
         else:
             replaced = self._new(data)
         address = self._address()
-        addresses = tuple(dict.fromkeys((*replaced.addresses, *([address] if address else []))))
-        listed = replaced._replace(name=name or replaced.name, addresses=addresses, data=data)
+        addresses = list(replaced.addresses)
+        if address and address not in addresses:
+            addresses.append(address)
+        listed = replaced._replace(
+            name=name or replaced.name, addresses=tuple(addresses), data=data
+        )
         file = self._folder / listed.file_name()
         # under its earlier name it would still be found by its address, and perhaps first
         earlier = {self._folder / replaced.file_name(), self._folder / f"{replaced.name}.allowed"}
@@ -353,7 +356,7 @@ class PinnedSigners:
             name = first
         else:
             name = quote(f"{address}/{short_name(self._ref)}", safe="/:@")
-        return SignerList(name, (address,) if address else (), first, data)
+        return SignerList(name, tuple(filter(None, [address])), first, data)
 
     def _address(self) -> str:
         """The address of the remote of the approval branch, as lists have it; empty for none."""
@@ -364,7 +367,9 @@ class PinnedSigners:
             return ""
         # url.*.insteadOf of the user's own settings: only git knows them
         done = plumbing.run(self._worktree, "ls-remote", "--get-url", url)
-        return plain_address(done.text if not done.code and done.text else url, self._worktree.top)
+        if not done.code and done.text:
+            url = done.text
+        return plain_address(url, self._worktree.top)
 
     def _first_commits(self) -> frozenset[str]:
         """All first commits in the history of the approval branch.
@@ -381,19 +386,23 @@ class PinnedSigners:
             since = self._listed("--parents", "--boundary", tip, f"^{before}")
         else:
             since = []
-        if [f"-{before}"] in [row[:1] for row in since or ()]:
-            # it is behind the tip, so only what came since is new
-            new = []
-            for row in since or ():
-                if len(row) == 1 and row[0][0] != "-":
-                    new.append(row[0])
+        is_behind, new = False, []
+        for commit, *parents in since or ():
+            # git marks a commit at the boundary with a sign before it
+            if commit == f"-{before}":
+                is_behind = True
+            elif not parents and not commit.startswith("-"):
+                new.append(commit)
+        if is_behind:
+            # the earlier tip is behind this one, so only what came since is new
             firsts = frozenset((*names.split(), *new))
-        elif (rows := self._listed("--max-parents=0", tip)) is not None:
-            firsts = frozenset(row[0] for row in rows)
         else:
-            raise UnsupportedRepository(
-                f"the history of {self._worktree.top} cannot be read", hint="git fsck"
-            )
+            rows = self._listed("--max-parents=0", tip)
+            if rows is None:
+                raise UnsupportedRepository(
+                    f"the history of {self._worktree.top} cannot be read", hint="git fsck"
+                )
+            firsts = frozenset(row[0] for row in rows)
         with suppress(AiLessonsError):
             # then it is read again the next time
             noted = {**noted_names(self._worktree), self._ref: (tip, " ".join(sorted(firsts)))}
@@ -423,11 +432,11 @@ class PinnedSigners:
         A commit can be dated back to when a key was valid.
         """
         now = self._now().timestamp()
-        results: list[Signer] = []
+        valid: list[Signer] = []
         for signer in self.read() or ():
             if (signer.after or now) <= now <= (signer.before or now):
-                results.append(signer)
-        return results
+                valid.append(signer)
+        return valid
 
     @property
     def name(self) -> str | None:
@@ -443,9 +452,8 @@ class PinnedSigners:
         listed, _ = self.matching()
         if listed is None:
             return "-"
-        return sha256(
-            "\n".join([listed.name, *(signer.line for signer in self._valid())]).encode()
-        ).hexdigest()
+        lines = [signer.line for signer in self._valid()]
+        return sha256("\n".join([listed.name, *lines]).encode()).hexdigest()
 
     def verified(self, commits: Sequence[str]) -> dict[str, Signature]:
         """The commits with a signature that git calls good, by a valid signer.
@@ -458,11 +466,18 @@ class PinnedSigners:
         lines = [signer.line for signer in signers.values() if signer.kind != OPENPGP]
         verdicts = {}
         for commit, status, *keys in verify(self._worktree, commits, lines):
-            signer = next((signers[key] for key in keys if key in signers), None)
-            # a good OpenPGP signature is G or U, as the user's own web of trust has it: here the
-            # list decides
-            if signer and status in ("GU" if signer.kind == OPENPGP else "G"):
-                verdicts[commit] = Signature(signer.name(), signer.key)
+            for key in keys:
+                signer = signers.get(key)
+                if signer is None:
+                    continue
+                good = {"G"}
+                if signer.kind == OPENPGP:
+                    # U: good, but not trusted in the user's own web of trust; here the list decides
+                    good = {"G", "U"}
+                if status in good:
+                    verdicts[commit] = Signature(signer.name(), signer.key)
+                # git names the key that signed, then its primary key
+                break
         return verdicts
 
 
@@ -509,10 +524,7 @@ def verify(worktree: Worktree, commits: Sequence[str], lines: Iterable[str]) -> 
         raise UnsupportedRepository(
             f"the signatures in {worktree.top} cannot be read: {done.err}", hint="git fsck"
         )
-    results: list[list[str]] = []
-    for line in done.text.splitlines():
-        results.append(line.split())
-    return results
+    return [line.split() for line in done.text.splitlines()]
 
 
 def signers_of(worktree: Worktree, commits: Sequence[str]) -> bytes:
@@ -550,13 +562,13 @@ def lists_named(worktree: Worktree, commits: Sequence[str]) -> set[str]:
     from ai_lessons.git.commits import AS_IT_IS
 
     shown = ("--no-replace-objects", "cat-file", "commit")
-    raw = (plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text for commit in commits)
-    messages = (text.partition("\n\n")[2] for text in raw)
-    results: set[str] = set()
-    for message in messages:
+    names: set[str] = set()
+    for commit in commits:
+        text = plumbing.run(worktree, *shown, commit, extra=AS_IT_IS).text
+        message = text.partition("\n\n")[2]
         for line in approval_lines(message):
-            results.add(line.signers)
-    return results
+            names.add(line.signers)
+    return names
 
 
 COMMAND = "ai-lessons admin signers"

@@ -134,8 +134,10 @@ def policy_in_force(
     Else a person must acknowledge it.
     """
     policy, alarms = _stated_or_stricter(ref, stated, remembered)
-    # a person who pins a list of signers wants signatures, whatever a pulled settings file says
-    return (policy._replace(require="signed") if signers.name else policy), alarms
+    if signers.name:
+        # a person who pins a list of signers wants signatures, whatever a pulled settings file says
+        policy = policy._replace(require="signed")
+    return policy, alarms
 
 
 def _stated_or_stricter(
@@ -154,19 +156,26 @@ def _stated_or_stricter(
         return earlier or ApprovalPolicy("signed", distinct=True), (alarm,)
     if earlier is None:
         return stated, ()
-    require = "signed" if "signed" in {stated.require, earlier.require} else earlier.require
+    require = earlier.require
+    if stated.require == "signed":
+        require = stated.require
     # who may add a forge may write what any forge writes, so another list of them is not weaker
     policy = ApprovalPolicy(require, stated.distinct or earlier.distinct, stated.forges)
     if policy == stated:
         return stated, ()
-    was, is_now, stays = (
-        f"{each.require}{' by another person' if each.distinct else ''}"
-        for each in (earlier, stated, policy)
+    message = (
+        f"the policy on the approval branch was changed: {_in_words(earlier)} became "
+        f"{_in_words(stated)}; here it stays {_in_words(policy)}"
     )
-    message = f"the policy on the approval branch was changed: {was} became {is_now}; here it stays {stays}"
     return policy, (
         Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),
     )
+
+
+def _in_words(policy: ApprovalPolicy) -> str:
+    if policy.distinct:
+        return f"{policy.require} by another person"
+    return policy.require
 
 
 def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | None = None) -> None:
@@ -174,10 +183,8 @@ def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | N
     if view.tip is not None:
         remembered, policy = load(worktree.state_dir), policy or view.policy
         if remembered.tips.get(view.ref) != view.tip or remembered.policies.get(view.ref) != policy:
-            tips, policies = (
-                {**remembered.tips, view.ref: view.tip},
-                {**remembered.policies, view.ref: policy},
-            )
+            tips = {**remembered.tips, view.ref: view.tip}
+            policies = {**remembered.policies, view.ref: policy}
             save(worktree.state_dir, remembered._replace(tips=tips, policies=policies))
 
 
@@ -205,15 +212,15 @@ def forge_ref(worktree: Worktree, inputs: Inputs) -> str:
             # then it is taken again the next time
             acknowledge_forge(worktree, inputs.branch.ref, forge.today)
     if not forge.ref:
-        command = "ai-lessons admin audit --acknowledge"
+        remedy = "ai-lessons admin audit --acknowledge"
+        if not forge.today:
+            remedy = f"git remote add origin URL, then {remedy}"
         raise UnsupportedRepository(
             (
                 f"rules are in force as they stand on {forge.acknowledged}, and no remote "
                 "here has that address"
             ),
-            hint=(
-                f"if it moved: {'' if forge.today else 'git remote add origin URL, then '}{command}"
-            ),
+            hint=f"if it moved: {remedy}",
         )
     return forge.ref
 
@@ -274,30 +281,31 @@ def _served_before(worktree: Worktree, ref: str) -> dict[str, tuple[str, str]]:
             lapsed = dict(view[8])
         else:
             lapsed = {}
-        served = {
-            rule: (path, blob)
-            for rule, in_force, path, blob, *_ in view[3].values()
-            if in_force and path
-        }
-        return {rule: (path, "") for rule, path in lapsed.items()} | served
+        served = {}
+        for rule, path in lapsed.items():
+            # It lapsed under an earlier version: no text of it is served
+            served[rule] = (path, "")
+        for rule, in_force, path, blob, *_ in view[3].values():
+            if in_force and path:
+                served[rule] = (path, blob)
     except (ValueError, TypeError, AttributeError, IndexError):
+        # Written by another version, or damaged: nothing is known of what was served
         return {}
+    return served
 
 
 def _lapsed(
     before: Mapping[str, tuple[str, str]], verdicts: Mapping[str, Verdict]
 ) -> dict[str, str]:
     """Those that are not served any more, or in another text than the one that stands on the branch."""
-    pairs = (
-        (rule, path, blob, verdicts[rule])
-        for rule, (path, blob) in before.items()
-        if rule in verdicts
-    )
-    by_key: dict[str, str] = {}
-    for rule, path, blob, now in pairs:
+    lapsed: dict[str, str] = {}
+    for rule, (path, blob) in before.items():
+        now = verdicts.get(rule)
+        if now is None:
+            continue
         if not now.in_force or (now.unapproved and now.blob != blob):
-            by_key[rule] = path
-    return by_key
+            lapsed[rule] = path
+    return lapsed
 
 
 def note_file(worktree: Worktree, ref: str) -> Path:
@@ -422,16 +430,20 @@ def _advanced(worktree: Worktree, cached: CachedView, tip: str) -> CachedView | 
     except UnsupportedRepository:
         # the old tip was collected as garbage
         return None
-    by_id, at, branch = {commit.id: commit for commit in fresh}, tip, short_name(ref)
+    by_id = {}
+    for commit in fresh:
+        if any(commit.changes) or approval_lines(commit.info.message):
+            return None
+        by_id[commit.id] = commit
+    at, branch = tip, short_name(ref)
     while at in by_id and by_id[at].parents:
         first, *merged = by_id[at].parents
         if sides_of(by_id[at].info.message, branch, len(merged)):
             # it may bring verdicts of the other side
             return None
         at = first
-    if at != before or any(
-        any(commit.changes) or approval_lines(commit.info.message) for commit in fresh
-    ):
+    if at != before:
+        # The branch was rewritten, or the old tip is on a side of a merge
         return None
     return cached._replace(view=cached.view._replace(tip=tip))
 
@@ -447,12 +459,8 @@ class _Derivation:
         *,
         merges_only: bool = False,
     ) -> None:
-        self._worktree, self._inputs, self._signers, self._merges_only = (
-            worktree,
-            inputs,
-            signers,
-            merges_only,
-        )
+        self._worktree, self._inputs = worktree, inputs
+        self._signers, self._merges_only = signers, merges_only
         self._ref, self._tip, self._remembered = inputs.ref, inputs.tip or "", inputs.remembered
         self._rules: dict[str, str | None] = {}
         # by path the id of the rule that stood there last, of those that can be read
@@ -468,10 +476,10 @@ class _Derivation:
         from ai_lessons.approval.verdicts import judge
         from ai_lessons.approval.walk import ApprovalHistory
 
-        commits = [
-            *git_commits.read(self._worktree, [self._tip, *(p for c in on_top for p in c.parents)]),
-            *on_top,
-        ]
+        tips = [self._tip]
+        for commit in on_top:
+            tips += commit.parents
+        commits = [*git_commits.read(self._worktree, tips), *on_top]
         if not commits:
             raise UnsupportedRepository(
                 f"{branch_name(self._ref)} points to {self._tip}, which is no commit"
@@ -494,9 +502,10 @@ class _Derivation:
         )
         verdicts = judge(history, judged_by, self._signers)
         why = f"on {branch_name(self._ref)} is no rule here: its text is too long, missing, damaged or encrypted"
-        unread = tuple(
-            f"{path} {why}" for path, blob in sorted(files.items()) if blob in self._unread
-        )
+        unread = []
+        for path, blob in sorted(files.items()):
+            if blob in self._unread:
+                unread.append(f"{path} {why}")
         lapsed = _lapsed(_served_before(self._worktree, self._ref), verdicts)
         view = BranchView(
             self._ref,
@@ -505,7 +514,7 @@ class _Derivation:
             verdicts,
             files,
             stated=stated,
-            damaged=unread,
+            damaged=tuple(unread),
             lapsed=lapsed,
         )
         checked = self._remembered.tips.get(self._ref, "")
@@ -528,7 +537,9 @@ class _Derivation:
 
         Else one of the path.
         """
-        stated = self._rules.get(blob) or (self._at.get(path) if blob in self._unread else None)
+        stated = self._rules.get(blob)
+        if not stated and blob in self._unread:
+            stated = self._at.get(path)
         return stated or derived_id(path)
 
     def _learn(self, commits: Iterable[RawCommit]) -> None:
@@ -539,11 +550,16 @@ class _Derivation:
                 for change in side:
                     if is_rule(change.path):
                         changes.append(change)
-        paths = {
-            blob: change.path for change in changes for blob in (change.old, change.new) if blob
-        }
+        paths = {}
+        for change in changes:
+            for blob in (change.old, change.new):
+                if blob:
+                    paths[blob] = change.path
         texts = read_texts(self._worktree, paths)
-        self._rules = {blob: stated_id(texts[blob]) if blob in texts else None for blob in paths}
+        self._rules = dict.fromkeys(paths)
+        for blob, text in texts.items():
+            self._rules[blob] = stated_id(text)
+        # An encrypted text (git-crypt) has zero bytes; of a text that is missing nothing is known
         self._unread = {blob for blob in paths if b"\0" in texts.get(blob, b"\0")}
         for path, _, blob in changes:
             if blob and (rule := self._rules[blob]):
@@ -551,12 +567,23 @@ class _Derivation:
 
     def _remember_last_policy(self, commits: Sequence[RawCommit], place: Mapping[str, int]) -> None:
         """Remember the last readable settings of the branch, for a clone that has seen none."""
-        changes = (change for commit in _line(commits, place) for change in commit.changes[0])
-        blobs = (change.new for change in changes if change.path == CONFIG_PATH and change.new)
-        policy = next(filter(None, map(self._stated_policy, blobs)), None)
+        policy = self._last_policy(commits, place)
         if policy is not None:
             policies = {**self._remembered.policies, self._ref: policy}
             self._remember(self._remembered._replace(policies=policies))
+
+    def _last_policy(
+        self, commits: Sequence[RawCommit], place: Mapping[str, int]
+    ) -> ApprovalPolicy | None:
+        for commit in _line(commits, place):
+            for change in commit.changes[0]:
+                if change.path != CONFIG_PATH or not change.new:
+                    continue
+                policy = self._stated_policy(change.new)
+                # Else the settings were damaged there, and an older commit says what held
+                if policy is not None:
+                    return policy
+        return None
 
     def _stated_policy(self, blob: str | None) -> ApprovalPolicy | None:
         """The policy in a settings file, the default where there is none.
@@ -592,12 +619,13 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     """
     files: dict[str, str | None] = {}
     for commit in reversed(list(_line(commits, place))):
-        files |= {change.path: change.new for change in commit.changes[0]}
-    by_key: dict[str, str] = {}
+        for change in commit.changes[0]:
+            files[change.path] = change.new
+    standing: dict[str, str] = {}
     for path, blob in files.items():
         if blob is not None:
-            by_key[path] = blob
-    return by_key
+            standing[path] = blob
+    return standing
 
 
 class Trunk:
@@ -627,11 +655,11 @@ class Trunk:
                 unknown.append(commit)
         if unknown:
             self._has |= git_commits.around(self.worktree, self.tip, unknown)
-        contains: set[str] = set()
+        contained: set[str] = set()
         for commit in commits:
             if self._has[commit]:
-                contains.add(commit)
-        return contains
+                contained.add(commit)
+        return contained
 
     def newest(self, commits: Iterable[str]) -> str | None:
         """One of these commits that is an ancestor of no other one, whatever clocks say.
@@ -649,12 +677,11 @@ class Trunk:
         verdict = self.view.verdicts.get(rule)
         if verdict is None:
             return set()
-        paths = {change.path for change in verdict.unapproved if change.blob} | {verdict.path or ""}
-        places: set[str] = set()
-        for path in paths:
-            if path in self.view.files:
-                places.add(path)
-        return places
+        places = {verdict.path or ""}
+        for change in verdict.unapproved:
+            if change.blob:
+                places.add(change.path)
+        return places & self.view.files.keys()
 
 
 def approval_of_branch(worktree: Worktree, ref: str, signers: PinnedSigners) -> Trunk:

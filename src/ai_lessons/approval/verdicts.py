@@ -48,21 +48,28 @@ def judge(history: ApprovalHistory, policy: ApprovalPolicy, signers: Signers) ->
         approved = {}
         for rule in standing:
             approved[rule] = _standing(tip, rule, history.where)
-    verdicts = {rule: _verdict(rule, approved.get(rule), tip) for rule in {*approved, *standing}}
-    return {rule: verdict for rule, verdict in verdicts.items() if verdict}
+    verdicts = {}
+    for rule in {*approved, *standing}:
+        verdicts[rule] = _verdict(rule, approved.get(rule), tip)
+    return verdicts
 
 
 def _verdict(rule: str, approval: Approval | None, tip: State) -> Verdict:
     """The verdict on one rule that stands or stood on the branch."""
-    places, text = tip.places.get(rule) or (), approval.text if approval else None
+    places = tip.places.get(rule) or ()
+    text = None
+    if approval:
+        text = approval.text
     arrived = tip.arrived.get(rule) or lacking(None, "how it came is not known")
     if approval and not approval.known:
         arrived = approval.evidence
-    other = tuple(
-        UnapprovedChange(path, blob, arrived)
-        for path, blob in places
-        if (project_of(path), blob) != text
-    )
+    approved_places, unapproved = [], []
+    for path, blob in places:
+        if (project_of(path), blob) == text:
+            approved_places.append(path)
+        else:
+            unapproved.append(UnapprovedChange(path, blob, arrived))
+    other = tuple(unapproved)
     if approval is None or text is None:
         if other or approval is None:
             evidence = other[0].evidence
@@ -71,10 +78,10 @@ def _verdict(rule: str, approval: Approval | None, tip: State) -> Verdict:
         return Verdict(
             rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=other
         )
-    here = (path for path, blob in places if (project_of(path), blob) == text)
     if not places:
+        # The rule is in force until its removal is approved, too
         other = (UnapprovedChange(approval.path, None, arrived),)
-    path = next(here, approval.path)
+    path = next(iter(approved_places), approval.path)
     return Verdict(
         rule, in_force=True, path=path, blob=text[1], evidence=approval.evidence, unapproved=other
     )
@@ -83,16 +90,16 @@ def _verdict(rule: str, approval: Approval | None, tip: State) -> Verdict:
 def _standing(tip: State, rule: str, branch: str) -> Approval:
     """Under `forge` what stands there counts; its evidence is what is known of how it came."""
     text, approval = tip.text(rule), tip.approved.get(rule)
-    merged = None
     if approval and approval.text == text:
-        merged = approval.evidence
-    came = merged or (tip.arrived.get(rule) or lacking(None, ""))._replace(
-        level=MERGED, how="forge", by=None
-    )
-    reason = f"on the protected branch {branch}" + (f": {came.reason}" if came.reason else "")
-    return Approval(
-        text, (tip.places.get(rule) or (("", ""),))[0][0], 0, 0, came._replace(reason=reason)
-    )
+        came = approval.evidence
+    else:
+        arrived = tip.arrived.get(rule) or lacking(None, "")
+        came = arrived._replace(level=MERGED, how="forge", by=None)
+    reason = f"on the protected branch {branch}"
+    if came.reason:
+        reason += f": {came.reason}"
+    places = tip.places.get(rule) or (("", ""),)
+    return Approval(text, places[0][0], 0, 0, came._replace(reason=reason))
 
 
 def _signed(
@@ -105,19 +112,25 @@ def _signed(
     good = _good_approvals(walk, signers, distinct=distinct)
     approved = {}
     for rule in {*good, *tip.places.all()}:
-        # an approval with a newer one in its history counts no more; several are left where
-        # branches approved apart
-        newest = []
-        for a in good.get(rule, ()):
-            if not any(a.bit & b.history and b is not a for b in good[rule]):
-                newest.append(a)
+        newest = _newest(good.get(rule, ()))
         if walk.cuts & ~union(approval.history for approval in newest):
             # a newer line may be beyond the cut
             approved[rule] = unknown_approval(walk.cut)
         elif newest:
-            here = (approval for approval in newest if approval.text == tip.text(rule))
-            approved[rule] = next(here, None) or walk.first(newest)
+            # Branches that approved apart may disagree: what stands at the tip decides between them
+            here = [approval for approval in newest if approval.text == tip.text(rule)]
+            approved[rule] = here[0] if here else walk.first(newest)
     return approved, _why_unsigned(walk, tip, signers)
+
+
+def _newest(approvals: Sequence[Approval]) -> list[Approval]:
+    """Those that are in the history of no other one; several where branches approved apart."""
+    newest = []
+    for approval in approvals:
+        later = (other for other in approvals if other is not approval)
+        if not any(approval.bit & other.history for other in later):
+            newest.append(approval)
+    return newest
 
 
 def _why_unsigned(walk: Walk, tip: State, signers: Signers) -> dict[str, Evidence]:
@@ -154,12 +167,17 @@ def _good_approvals(walk: Walk, signers: Signers, *, distinct: bool) -> dict[str
         who = signers.verified(sorted({line.commit for line in asked}))
         for line in asked:
             signature = who.get(line.commit)
-            if signature and not (
-                distinct and line.brought & walk.by.get(signature.who.casefold(), 0)
-            ):
-                good.setdefault(line.rule, []).append(line.approval.signed(signature))
-        waiting = {rule: _not_older(lines, good.get(rule, ())) for rule, lines in waiting.items()}
-        waiting = {rule: lines for rule, lines in waiting.items() if lines}
+            if signature is None:
+                continue
+            if distinct and line.brought & walk.by.get(signature.who.casefold(), 0):
+                # Under `distinct` the signer may have made none of what the line approves
+                continue
+            good.setdefault(line.rule, []).append(line.approval.signed(signature))
+        still_waiting = {}
+        for rule, lines in waiting.items():
+            if newer := _not_older(lines, good.get(rule, ())):
+                still_waiting[rule] = newer
+        waiting = still_waiting
         size *= 2
     return good
 
@@ -167,15 +185,19 @@ def _good_approvals(walk: Walk, signers: Signers, *, distinct: bool) -> dict[str
 def _lacking_at(tip: State, rule: str, reason: str) -> Evidence:
     """How a text of the tip came that a merge may have brought, and no signature approves."""
     merged = tip.approved.get(rule)
-    came = tip.arrived.get(rule) or (merged.evidence if merged else lacking(None, ""))
+    came = tip.arrived.get(rule)
+    if came is None and merged:
+        came = merged.evidence
+    if came is None:
+        came = lacking(None, "")
     return came._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
 
 
 def _not_older(lines: Sequence[Candidate], good: Sequence[Approval]) -> list[Candidate]:
     """The lines that are in the history of no good one."""
     reached = union(approval.history for approval in good)
-    results: list[Candidate] = []
+    newer: list[Candidate] = []
     for line in lines:
         if not line.approval.bit & reached:
-            results.append(line)
-    return results
+            newer.append(line)
+    return newer

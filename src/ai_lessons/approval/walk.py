@@ -227,13 +227,18 @@ def _newer(several: Sequence[Approval], text: Text | None) -> Approval | None:
 
     Of strangers that of the text here, else the first one.
     """
-    if unknown := next((approval for approval in several if not approval.known), None):
-        return unknown
     left = []
-    for a in several:
-        if not any(a.bit & b.history and b.bit != a.bit for b in several):
-            left.append(a)
-    return next((approval for approval in left if approval.text == text), left[0] if left else None)
+    for approval in several:
+        if not approval.known:
+            # Nothing is known of what is newer than the cut
+            return approval
+        later = (other for other in several if other.bit != approval.bit)
+        if not any(approval.bit & other.history for other in later):
+            left.append(approval)
+    for approval in left:
+        if approval.text == text:
+            return approval
+    return next(iter(left), None)
 
 
 class _Words:
@@ -283,7 +288,9 @@ def _proves_nothing(commit: RawCommit) -> str:
     if info.odd:
         return f"the commit proves nothing: {info.odd}"
     if made_by_agent(info.message):
-        return f"an agent made this {'merge' if len(commit.parents) > 1 else 'commit'}"
+        if len(commit.parents) > 1:
+            return "an agent made this merge"
+        return "an agent made this commit"
     if len(commit.parents) < 2:
         return ""
     if info.of_tag or merges_tag_or_commit(info.message):
@@ -349,6 +356,17 @@ class _Line(NamedTuple):
     base: int
 
 
+def _first_parents(parents: Sequence[Sequence[int]]) -> set[int]:
+    """The line of first parents from the tip, the last commit."""
+    line, at = set[int](), len(parents) - 1
+    while at >= 0:
+        line.add(at)
+        if not parents[at]:
+            break
+        at = parents[at][0]
+    return line
+
+
 class Walk:
     """Walks the commits once.
 
@@ -356,11 +374,8 @@ class Walk:
     """
 
     def __init__(self, history: ApprovalHistory, policy: ApprovalPolicy) -> None:
-        self._commits, self._rule_of, self._branch = (
-            history.commits,
-            history.rule_of,
-            history.branch,
-        )
+        self._commits, self._rule_of = history.commits, history.rule_of
+        self._branch = history.branch
         self._policy, self._distinct = policy, policy.distinct
         # the author that each bit stands for
         self._authors: list[Person] = []
@@ -381,19 +396,21 @@ class Walk:
 
     def run(self) -> State:
         """What stands and is approved at the tip."""
-        number = {commit.id: node for node, commit in enumerate(self._commits)}
-        parents = [[number[parent] for parent in commit.parents] for commit in self._commits]
-        children = Counter(parent for several in parents for parent in several)
-        trunk, at = set[int](), len(self._commits) - 1
-        while at >= 0:
-            trunk.add(at)
-            if parents[at]:
-                at = parents[at][0]
-            else:
-                at = -1
+        number: dict[str, int] = {}
+        parents: list[list[int]] = []
+        children = Counter[int]()
+        for node, commit in enumerate(self._commits):
+            number[commit.id] = node
+            # Parents come first, so that they have their numbers by now
+            parents.append([number[parent] for parent in commit.parents])
+            children.update(parents[node])
+        trunk = _first_parents(parents)
         alone = self._alone(parents)
-        merged = (alone.get(several[1]) for several in parents if len(several) == 2)
-        bases = dict.fromkeys((line.base for line in merged if line), 0)
+        # The bit of each commit that a line begins behind; 0 until it was walked
+        bases: dict[int, int] = {}
+        for several in parents:
+            if len(several) == 2 and (line := alone.get(several[1])):
+                bases[line.base] = 0
         states: dict[int, State] = {}
         state = _START
         for node, commit in enumerate(self._commits):
@@ -435,10 +452,11 @@ class Walk:
 
     def first(self, several: Sequence[Approval]) -> Approval:
         """The approval that came to the line of first parents before the others."""
-        here = (
-            approval for history in self._trunk for approval in several if approval.bit & history
-        )
-        return next(here)
+        for history in self._trunk:
+            for approval in several:
+                if approval.bit & history:
+                    return approval
+        raise ValueError("none of these is in the history of the tip")
 
     def _step(self, commit: RawCommit, before: State, sides: Sequence[State], alone: str) -> State:
         """The state after a commit.
@@ -452,7 +470,8 @@ class Walk:
             self.cuts |= bit
             self.cut = lacking(commit, CUT)
             here = places.all()
-            self._made |= {rule: self._made.get(rule, 0) | bit for rule in here}
+            for rule in here:
+                self._made[rule] = self._made.get(rule, 0) | bit
             return State(
                 places,
                 ByRule(dict.fromkeys(here, unknown_approval(self.cut))),
@@ -479,11 +498,12 @@ class Walk:
         merge = _Merge(words, before, sides, after, alone, len(changed))
         approved, reasons = self._evidence(commit, merge, changed, lines)
         verdicts = self._of_trunk(words, before, sides, after).changed(approved)
-        came = {rule: lacking(commit, reason) for rule, reason in reasons.items()}
-        if words.like_squash and not words.squash:
-            came = {
-                rule: it._replace(how="squash", by=words.committer) for rule, it in came.items()
-            }
+        came = {}
+        for rule, reason in reasons.items():
+            came[rule] = lacking(commit, reason)
+            if words.like_squash and not words.squash:
+                # People see who pressed the button, though that approves nothing
+                came[rule] = came[rule]._replace(how="squash", by=words.committer)
         return after._replace(approved=verdicts, arrived=before.arrived.changed(came))
 
     def _bit(self, commit: RawCommit, history: int) -> tuple[int, int]:
@@ -502,14 +522,13 @@ class Walk:
 
     def _touched(self, commit: RawCommit) -> dict[str, None]:
         """The rules whose files a commit changed against its first parent, in order."""
-        blobs = (
-            (path, blob)
-            for path, *blobs in commit.changes[0]
-            if is_rule(path)
-            for blob in blobs
-            if blob
-        )
-        return dict.fromkeys(self._rule_of(path, blob) for path, blob in blobs)
+        rules: dict[str, None] = {}
+        for path, *blobs in commit.changes[0]:
+            if not is_rule(path):
+                continue
+            for blob in filter(None, blobs):
+                rules[self._rule_of(path, blob)] = None
+        return rules
 
     def _places(self, commit: RawCommit, before: ByRule[Places]) -> ByRule[Places]:
         """The files of every rule after this commit; the same object where it changed none."""
@@ -526,7 +545,9 @@ class Walk:
     def _holds(self, after: State, line: ApprovalLine) -> bool:
         """Whether a commit holds just what the line in it approves."""
         places = after.places.get(line.rule) or ()
-        return places[:1] == (() if line.blob is None else ((line.path, line.blob),))
+        if line.blob is None:
+            return not places
+        return places[:1] == ((line.path, line.blob),)
 
     def _brought(self, rule: str, before: State, sides: Sequence[State]) -> int:
         """The commits of these sides that made a text of a rule."""
@@ -543,16 +564,16 @@ class Walk:
         before, after = merge.before, merge.after
         approved: dict[str, Approval] = {}
         reasons: dict[str, str] = {}
+        # Of two lines about a rule the last one counts
         by_line = {}
         for line in lines:
             by_line[line.rule] = line
         for rule in dict.fromkeys((*by_line, *changed)):
             how, brought, reason = self._proof(merge, rule, by_line)
             # who wrote this text before must not take it either, though another person put it back
+            same = 0
             if after.text(rule):
                 same = self._texts.get((rule, after.text(rule)), 0) & before.history
-            else:
-                same = 0
             another = not brought or self._by_another(commit, how, brought | same)
             evidence = self._by_whom(commit, how, brought, reason)
             path = (after.places.get(rule) or before.places.get(rule) or (("", ""),))[0][0]
@@ -572,16 +593,18 @@ class Walk:
         return approved, reasons
 
     def _proof(self, merge: _Merge, rule: str, by_line: Collection[str]) -> tuple[How, int, str]:
-        """How a commit approves a rule, the commits that brought the text (none.
+        """How a commit approves a rule, the commits that brought the text, and why.
 
-        It does not), and why, or why not.
+        It does not where there are no such commits; then it is why not.
         """
         words = merge.words
         if words.none:
             return "direct", 0, words.none
         if rule in by_line:
             brought = self._by_line(rule, merge)
-            return "line", brought, LINE if brought else "no commit made this text"
+            if not brought:
+                return "line", 0, "no commit made this text"
+            return "line", brought, LINE
         if words.merge:
             return "merge", *self._merged(merge, rule)
         if words.squash and self._distinct:
@@ -589,11 +612,8 @@ class Walk:
         if words.squash:
             return "squash", self._last_bit(), SQUASH
         if words.like_squash:
-            return (
-                "squash",
-                0,
-                f"it looks squashed by a forge that is not known here: {words.committer.email}",
-            )
+            email = words.committer.email
+            return "squash", 0, f"it looks squashed by a forge that is not known here: {email}"
         return "direct", 0, "committed without a proposal"
 
     def _last_bit(self) -> int:
@@ -611,10 +631,17 @@ class Walk:
         if all(side.text(rule) != text for side in merge.sides):
             return 0, "the text is in none of the merged commits: it was changed inside the merge"
         reason = merge.lacks(rule, self._branch)
-        for side in () if reason else merge.sides:
-            if side.text(rule) == text and (brought := self._brought(rule, merge.before, [side])):
-                return brought, REQUEST if merge.words.request else ALONE
-        return 0, reason or "no commit that this merge brings made the text"
+        if reason:
+            return 0, reason
+        for side in merge.sides:
+            if side.text(rule) != text:
+                continue
+            brought = self._brought(rule, merge.before, [side])
+            if brought and merge.words.request:
+                return brought, REQUEST
+            if brought:
+                return brought, ALONE
+        return 0, "no commit that this merge brings made the text"
 
     def _by_another(self, commit: RawCommit, how: How, brought: int) -> bool:
         """Under `distinct`.
@@ -623,26 +650,29 @@ class Walk:
         """
         if not self._distinct or how == "squash":
             return True
-        addresses = set()
+        people, by_them = 0, self._unnamed
         for person in (commit.info.author, commit.info.committer):
-            addresses.add(person.email.casefold())
-        people = set()
-        for address in addresses:
+            address = person.email.casefold()
+            # A bot or a forge is nobody who could look at a text
             if not is_bot(address, self._policy.forges):
-                people.add(address)
-        by_them = union(self.by.get(address, 0) for address in people)
-        return bool(people) and not brought & (by_them | self._unnamed)
+                people += 1
+                by_them |= self.by.get(address, 0)
+        return people > 0 and not brought & by_them
 
     def _by_whom(self, commit: RawCommit, how: How, brought: int, reason: str) -> Evidence:
         info = commit.info
-        hidden = how != "squash" and is_forge(info.committer.email, self._policy.forges)
-        by = info.author if hidden else info.committer
+        by = info.committer
+        if how != "squash" and is_forge(info.committer.email, self._policy.forges):
+            # A forge commits in its own name, for the author of the merge who pressed the button
+            by = info.author
         authors: dict[Person, None] = {}
         while brought and len(authors) < WRITERS_NAMED:
             place = brought.bit_length() - 1
             authors[self._authors[place]] = None
             brought &= ~(1 << place)
-        suggested = (info.author,) if how == "squash" else tuple(authors)
+        suggested = tuple(authors)
+        if how == "squash":
+            suggested = (info.author,)
         says = f"{reason}: {subject_of(info.message)}"
         return Evidence(MERGED, how, by, info.committed, suggested, commit.id, says)
 
@@ -659,20 +689,23 @@ class Walk:
             return before.approved
         newer: dict[str, Approval | None] = {}
         sides = [sides[number] for number in words.trunk_sides]
-        for rule in {rule for side in sides for rule in side.approved.apart(before.approved)}:
+        differing = set[str]()
+        for side in sides:
+            differing |= side.approved.apart(before.approved)
+        for rule in differing:
             ours = before.approved.get(rule)
-            theirs = []
+            candidates = []
+            if ours:
+                candidates.append(ours)
             for side in sides:
-                theirs.append((side, side.approved.get(rule)))
-            # A side that left our text as it is may approve that text, and not one that it had
-            # before.
-            candidates = [
-                approval
-                for side, approval in theirs
-                if approval
-                and (side.text(rule) != before.text(rule) or approval.text == side.text(rule))
-            ]
-            newest = _newer([*([ours] if ours else []), *candidates], after.text(rule))
+                approval = side.approved.get(rule)
+                if approval is None:
+                    continue
+                # A side that left our text as it is may approve that text, and not one that it had
+                # before.
+                if side.text(rule) != before.text(rule) or approval.text == side.text(rule):
+                    candidates.append(approval)
+            newest = _newer(candidates, after.text(rule))
             if newest is not None and newest is not ours:
                 newer[rule] = newest
         return before.approved.changed(newer)
