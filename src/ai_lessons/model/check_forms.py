@@ -38,21 +38,23 @@ def checks_of(fields: Mapping[str, Any]) -> tuple[AnyCheck, ...]:
     None where the form of one is wrong: `faults` says what.
     """
     values = _values(fields)
-    if any(True for value in values for _ in _form_faults(value)) or len(values) > MOST:
+    if len(values) > MOST:
         return ()
-    results = []
+    parsed = []
     for value in values:
-        results.append(_parsed(value, fields))
-    return tuple(results)
+        if any(_form_faults(value)):
+            return ()
+        parsed.append(_parsed(value, fields))
+    return tuple(parsed)
 
 
 def text_checks(checks: Sequence[AnyCheck]) -> list[Check]:
     """Those of the checks that look at a text."""
-    results: list[Check] = []
+    of_text: list[Check] = []
     for check in checks:
         if isinstance(check, Check):
-            results.append(check)
-    return results
+            of_text.append(check)
+    return of_text
 
 
 def faults(fields: Mapping[str, Any]) -> Iterator[str]:
@@ -116,11 +118,10 @@ def _parsed(value: Mapping[str, Any], fields: Mapping[str, Any]) -> AnyCheck:
     single: dict[str, Any]
     named: dict[str, Any]
     enforce = str(value.get("enforce") or "")
-    ends = {
-        "bad": many.get("bad", ()),
-        "good": many.get("good", ()),
-        "enforce": "" if enforce == TELL else enforce,
-    }
+    if enforce == TELL:
+        # what a check does that states nothing
+        enforce = ""
+    ends = {"bad": many.get("bad", ()), "good": many.get("good", ()), "enforce": enforce}
     if "command" in value:
         single = {key: str(value.get(key) or "") for key in ("unless", "instead", "unless_said")}
         return CommandCheck(many["command"], **single, **ends)
@@ -196,8 +197,12 @@ def described(fields: Mapping[str, Any]) -> list[str]:
         lines.append(str(check))
         together = isinstance(check, DoneCheck)
         for name, samples in (("breaks it", check.bad), ("keeps it", check.good)):
-            texts = [", ".join(samples)] if together and samples else samples
-            lines += [f"{name}: {' '.join(text.split())}" for text in texts]
+            texts = samples
+            if together and samples:
+                # paths that were changed together are one sample
+                texts = (", ".join(samples),)
+            for text in texts:
+                lines.append(f"{name}: {' '.join(text.split())}")
     return lines
 
 
@@ -234,8 +239,10 @@ def _effect(check: AnyCheck) -> str:
             asked = f" a person said `{check.unless_said}`"
         else:
             asked = ""
-        ends = " and unless".join(part for part in (unless, asked) if part)
-        return f"{verb} {_quoted(check.command)}" + (f", unless{ends}" if ends else "")
+        exceptions = " and unless".join(filter(None, (unless, asked)))
+        if exceptions:
+            exceptions = f", unless{exceptions}"
+        return f"{verb} {_quoted(check.command)}{exceptions}"
     if check.files:
         files = f"edits of {_quoted(check.files)}"
     else:
@@ -249,10 +256,11 @@ def _quoted(texts: Sequence[str]) -> str:
 
 def to_run(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What of the checks is needed to run them, as `stored` reads it; empty if there is none."""
-    results: list[dict[str, Any]] = []
+    runnable: list[dict[str, Any]] = []
     for check in checks_of(fields):
-        results.append(as_fields(check._replace(bad=(), good=())))
-    return results
+        # The samples have proven it when it was written, and may be long
+        runnable.append(as_fields(check._replace(bad=(), good=())))
+    return runnable
 
 
 def as_fields(check: AnyCheck) -> dict[str, Any]:
@@ -271,9 +279,14 @@ def stored(checks: Sequence[Mapping[str, Any]] | None) -> tuple[AnyCheck, ...]:
     """The checks that an `EntrySummary` has, without their samples."""
     every = list[AnyCheck]()
     for value in checks or ():
-        parts: dict[str, Any] = {
-            key: tuple(part) if isinstance(part, list) else part for key, part in value.items()
-        }
-        form = CommandCheck if "command" in parts else DoneCheck if "changed" in parts else Check
-        every.append(form(**parts))
+        parts: dict[str, Any] = {}
+        for key, part in value.items():
+            # JSON has no tuples
+            parts[key] = tuple(part) if isinstance(part, list) else part
+        if "command" in parts:
+            every.append(CommandCheck(**parts))
+        elif "changed" in parts:
+            every.append(DoneCheck(**parts))
+        else:
+            every.append(Check(**parts))
     return tuple(every)

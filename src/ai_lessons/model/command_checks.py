@@ -43,15 +43,17 @@ class Form(NamedTuple):
     def _fits(self, other: Form) -> bool:
         if self.program != other.program:
             return False
-        if not all(_has(other.options, option) for option in self.options):
-            return False
+        for option in self.options:
+            if not _has(other.options, option):
+                return False
         named, called = self.subcommands, other.subcommands
         if self.program in _SEVERAL_TARGETS:
-            return all(word in called for word in named)
-        first = called[: len(named)]
-        return len(first) == len(named) and all(
-            _is_called(a, b) for a, b in zip(named, first, strict=True)
-        )
+            # `make clean all` calls `all`, too
+            return set(named) <= set(called)
+        if len(called) < len(named):
+            return False
+        # What stands behind them are the arguments of this one call
+        return all(map(_is_called, named, called))
 
 
 def _is_called(named: str, called: str) -> bool:
@@ -74,26 +76,31 @@ def _has(options: Sequence[str], option: str) -> bool:
 
     `--force=x` is `--force`, and `-rf` holds `-r`.
     """
-    if any(other == option or other.startswith(f"{option}=") for other in options):
-        return True
+    for other in options:
+        if other == option or other.startswith(f"{option}="):
+            return True
     letters = option[1:]
     if option.startswith("--") or not letters.isalpha() or len(letters) > 3:
         # longer ones are words: `-run`
         return False
-    short = "".join(
-        other[1:] for other in options if not other.startswith("--") and len(other) <= 4
-    )
-    return all(letter in short for letter in letters)
+    short = set[str]()
+    for other in options:
+        if not other.startswith("--") and len(other) <= 4:
+            short.update(other[1:])
+    return short.issuperset(letters)
 
 
 def _called(words: Sequence[str]) -> Iterator[Form]:
     """What a command calls: the program; with `python -m`, the module, too."""
     yield _form(words)
     if program_of(words[0]) in {"python", "pypy", "py"}:
-        at = next((n for n, word in enumerate(words) if n and word == "-m"), 0)
-        before = words[1:at]
-        if at and len(words) > at + 1 and all(word.startswith("-") for word in before):
-            yield _form(words[at + 1 :])
+        for at, word in enumerate(words[1:], 1):
+            if not word.startswith("-"):
+                # a script: a `-m` behind it is an option of its own
+                return
+            if word == "-m" and len(words) > at + 1:
+                yield _form(words[at + 1 :])
+                return
 
 
 def _form(words: Sequence[str]) -> Form:
@@ -116,20 +123,21 @@ def form_of(text: str) -> Form | None:
     commands = commands_in(text)
     if not commands:
         return None
-    several = any(mark in text for mark in ("&&", "|", ";", "\n"))
-    if several:
-        return None
+    for mark in ("&&", "|", ";", "\n"):
+        if mark in text:
+            # several commands, of which none is meant more than the others
+            return None
     return list(_called(commands[0].words))[-1]
 
 
 def calls(texts: Iterable[str], line: str) -> list[Command]:
     """The commands of a line that one of the texts names."""
-    forms = [form for text in texts if (form := form_of(text))]
-    calls: list[Command] = []
+    forms = [*filter(None, map(form_of, texts))]
+    named: list[Command] = []
     for command in commands_in(line):
         if any(form.fits(command.words) for form in forms):
-            calls.append(command)
-    return calls
+            named.append(command)
+    return named
 
 
 class CommandCheck(NamedTuple):
@@ -154,9 +162,10 @@ class CommandCheck(NamedTuple):
 
     def breaks(self, line: str) -> bool:
         """Whether a line breaks the rule, if nobody asked for it. Raises InvalidPattern."""
-        return self.names(line) and not (
-            self.unless and LineRegex.of(self.unless).fits(line[:LONGEST])
-        )
+        if not self.names(line):
+            return False
+        # `unless` may lie anywhere in the line, also behind the command
+        return not (self.unless and LineRegex.of(self.unless).fits(line[:LONGEST]))
 
     def was_asked_for(self, remarks: Iterable[str]) -> bool:
         """Whether a person said what allows it, in small letters or capitals.
@@ -169,14 +178,17 @@ class CommandCheck(NamedTuple):
         return any(regex.fits(text) for text in remarks)
 
     def __str__(self) -> str:
-        parts = [f"command {' or '.join(f'`{text}`' for text in self.command)}"]
+        named = " or ".join(f"`{text}`" for text in self.command)
+        parts = [f"command {named}"]
         if self.unless:
             parts += [f"unless `{self.unless}`"]
         if self.unless_said:
             parts += [f"unless a person said `{self.unless_said}`"]
         if self.instead:
             parts += [f"instead `{self.instead}`"]
-        return " ".join(parts) + (f" ({self.enforce})" if self.enforce else "")
+        if self.enforce:
+            parts += [f"({self.enforce})"]
+        return " ".join(parts)
 
 
 def unproven(check: CommandCheck) -> Iterator[str]:

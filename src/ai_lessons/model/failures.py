@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import product
 from math import exp, log
@@ -126,7 +125,7 @@ def telling(output: str) -> str:
 
     All of a short one, else the first, the last, and error lines.
     """
-    text = _EXIT.sub("", _ESCAPES.sub("", output[:OUTPUT_END] + output[OUTPUT_END:][-OUTPUT_END:]))
+    text = _EXIT.sub("", _both_ends(output))
     lines = []
     for line in text.splitlines():
         if any(map(str.isalnum, line)):
@@ -135,6 +134,11 @@ def telling(output: str) -> str:
         errors = [line for line in lines if _ERROR.search(line)]
         lines = [lines[0], *errors[:2], *errors[-2:], *lines[-2:]]
     return "\n".join(dict.fromkeys(lines))
+
+
+def _both_ends(output: str) -> str:
+    """The beginning and the end of a long output, without colours: an error stands in one of them."""
+    return _ESCAPES.sub("", output[:OUTPUT_END] + output[OUTPUT_END:][-OUTPUT_END:])
 
 
 def is_host(output: str) -> bool:
@@ -172,8 +176,12 @@ def headline(output: str) -> str:
     for line in telling(output).splitlines():
         if not line.startswith("Traceback ("):
             lines.append(line)
-    sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
-    return next(iter([*sure, *likely, *reversed(lines)]), "")
+    for pattern in (_SURE, _ERROR):
+        for line in lines:
+            if pattern.search(line):
+                return line
+    # Where no line has a word of errors, programs say last what went wrong
+    return next(reversed(lines), "")
 
 
 def shown_in(question: str) -> tuple[str, bool]:
@@ -186,33 +194,42 @@ def shown_in(question: str) -> tuple[str, bool]:
     >>> shown_in("$ git push\nfatal: not a git repository")
     ('$ git push\nfatal: not a git repository', True)
     """
-    every = [line.strip()[:_LINE_ASKED] for line in question[: 2 * OUTPUT_END].splitlines()]
-    lines = [line for line in every if line and not line.startswith(("```", "~~~"))]
+    lines = []
+    for raw in question[: 2 * OUTPUT_END].splitlines():
+        line = raw.strip()[:_LINE_ASKED]
+        if line and not line.startswith(("```", "~~~")):
+            lines.append(line)
     if len(lines) == 1:
-        # it may name a command before the message
-        line = lines[0]
+        return _shown_in_line(lines[0])
+    for typed, line in enumerate(lines[:-1]):
+        if line.startswith("$ "):
+            # Words before a command are a question about it, unless an error follows
+            if typed == 0 or _ERROR.search("\n".join(lines[typed + 1 :])):
+                return "\n".join(lines[typed:]), True
+            break
+    first, patterns = 0, [_IS_MESSAGE, _MAY_BE_MESSAGE]
+    if lines and _QUESTION.match(lines[0]):
+        # Below a question only what is surely a message counts as pasted
+        first, patterns = 1, [_IS_MESSAGE]
+    for line in lines[first:]:
         if _QUESTION.match(line):
-            return "", False
-        if _IS_MESSAGE.match(line) or _MAY_BE_MESSAGE.match(line):
-            return line, bool(_IS_MESSAGE.match(line))
-        named = _MENTIONED.search(line)
-        return (
-            (f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False)
-            if named
-            else ("", False)
-        )
-    typed = next((n for n, line in enumerate(lines[:-1]) if line.startswith("$ ")), -1)
-    if typed == 0 or (typed > 0 and _ERROR.search("\n".join(lines[typed + 1 :]))):
-        return "\n".join(lines[typed:]), True
-    first = 1 if lines and _QUESTION.match(lines[0]) else 0
-    patterns = (_IS_MESSAGE,) if first else (_IS_MESSAGE, _MAY_BE_MESSAGE)
-    failed = any(
-        pattern.match(line)
-        for pattern in patterns
-        for line in lines[first:]
-        if not _QUESTION.match(line)
-    )
-    return ("\n".join(lines[first:]), True) if failed else ("", False)
+            continue
+        if any(pattern.match(line) for pattern in patterns):
+            return "\n".join(lines[first:]), True
+    return "", False
+
+
+def _shown_in_line(line: str) -> tuple[str, bool]:
+    if _QUESTION.match(line):
+        return "", False
+    is_message = bool(_IS_MESSAGE.match(line))
+    if is_message or _MAY_BE_MESSAGE.match(line):
+        return line, is_message
+    named = _MENTIONED.search(line)
+    if named is None:
+        return "", False
+    # What stands before the message may be the command: `npm test Error: no test specified`
+    return f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False
 
 
 Shape = tuple[frozenset[str], ...]
@@ -229,32 +246,33 @@ def shape(output: str) -> Shape:
 
 
 def _words_by_line(text: str) -> Shape:
-    lines = (_WORD.findall(line) for line in NAMES.sub(" ", text).splitlines())
-    words = (
-        frozenset(word.lower() for word in line if not any(map(str.isdigit, word)))
-        for line in lines
-    )
-    return tuple(dict.fromkeys(filter(None, words)))
+    shapes: dict[frozenset[str], None] = {}
+    for line in NAMES.sub(" ", text).splitlines():
+        words = set()
+        for word in _WORD.findall(line):
+            # One with digits is of this failure alone: an address, a version, a count
+            if not any(map(str.isdigit, word)):
+                words.add(word.lower())
+        if words:
+            shapes[frozenset(words)] = None
+    return tuple(shapes)
 
 
 def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
-    """Of kept failures by entry, the entries with one line that stands in an output.
-
-    Its words in one line there.
+    """Of kept failures by entry, the entries with one line whose words stand in one line of an output.
 
     A lesson quotes a message, and the program prints it with names, in the midst of other lines.
     """
-    lines = _words_by_line(
-        _ESCAPES.sub("", output[:OUTPUT_END] + output[OUTPUT_END:][-OUTPUT_END:])
-    )
-    # A kept line of so many words is distinct: where one line of the output has them all, it is the
-    # same failure
-    single = ((entry, kept[0]) for entry, kept in messages if len(kept) == 1 and len(kept[0]) >= 4)
-    results: set[str] = set()
-    for entry, words in single:
-        if any(words <= line for line in lines):
-            results.add(entry)
-    return results
+    lines = _words_by_line(_both_ends(output))
+    entries: set[str] = set()
+    for entry, kept in messages:
+        # A kept line of so many words is distinct: where one line of the output has them all, it is
+        # the same failure
+        if len(kept) != 1 or len(kept[0]) < 4:
+            continue
+        if any(kept[0] <= line for line in lines):
+            entries.add(entry)
+    return entries
 
 
 def words_of(words: Shape) -> frozenset[str]:
@@ -271,14 +289,19 @@ def recorded(entry: Entry) -> Iterator[Shape]:
     """
     for block in _BLOCK.finditer(entry.body):
         yield shape(block[3])
-    for match in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
+    if not entry.pattern:
+        return
+    for match in _SAID.finditer(entry.pattern.when):
         yield shape(" ".join(filter(None, match.groups())))
 
 
 def in_block(command: str, output: str) -> str:
     """A failure as a fenced block, see `recorded`."""
     first, further, _ = command.strip().partition("\n")
-    fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", output))])
+    # Longer than any run of backticks in the output, which would end the block
+    fence = "```"
+    while fence in output:
+        fence += "`"
     if further:
         shortened = f"{first} …"
     else:
@@ -301,11 +324,13 @@ def before_failure(body: str) -> str:
 
 def rarity(shapes: Collection[Shape]) -> dict[str, float]:
     """The weight of each word: the fewer failures have it, the higher."""
-    counts = Counter(word for shape in shapes for word in words_of(shape))
-    by_key: dict[str, float] = {}
+    counts = Counter[str]()
+    for failure in shapes:
+        counts.update(words_of(failure))
+    weights: dict[str, float] = {}
     for word, count in counts.items():
-        by_key[word] = log((len(shapes) + 1) / (count + 0.5))
-    return by_key
+        weights[word] = log((len(shapes) + 1) / (count + 0.5))
+    return weights
 
 
 def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
@@ -315,19 +340,21 @@ def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
     """
     unknown = max(weights.values(), default=1.0)
 
+    def weight(words: frozenset[str]) -> float:
+        return sum(weights.get(word, unknown) for word in words)
+
     def shared(words: frozenset[str], other_words: frozenset[str]) -> float:
-        either = sum(weights.get(word, unknown) for word in words | other_words)
+        either = weight(words | other_words)
         if either:
-            return sum(weights.get(word, unknown) for word in words & other_words) / either
+            return weight(words & other_words) / either
         return 0.0
 
-    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (left, right))
-    return max(
-        [
-            shared(words_of(left), words_of(right)),
-            *(_ONE_LINE * shared(*two) for two in product(*long)),
-        ]
-    )
+    most = shared(words_of(left), words_of(right))
+    for line, other_line in product(left, right):
+        # Two short lines are soon the same: `exit status 1`
+        if min(len(line), len(other_line)) >= _LONG_LINE:
+            most = max(most, _ONE_LINE * shared(line, other_line))
+    return most
 
 
 def chance(alike: float, similarity: float | None = None) -> float:

@@ -45,11 +45,12 @@ def joins(relation: str, source: Kind, target: Kind) -> bool:
 
     An unknown relation may not.
     """
-    if relation in set(Relation):
-        pairs = JOINS[Relation(relation)]
-    else:
-        pairs = ()
-    return any(source in sources and target in targets for sources, targets in pairs)
+    if relation not in set(Relation):
+        return False
+    for sources, targets in JOINS[Relation(relation)]:
+        if source in sources and target in targets:
+            return True
+    return False
 
 
 def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
@@ -59,11 +60,14 @@ def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
     """
     if relation not in set(Relation) or joins(relation, source, target):
         return ""
-    ends = ", or ".join(
-        f"from {_any_of(start)} to {_any_of(end)}" for start, end in JOINS[Relation(relation)]
-    )
+    ways = []
+    for start, end in JOINS[Relation(relation)]:
+        ways.append(f"from {_any_of(start)} to {_any_of(end)}")
     fitting = ", ".join(name for name in JOINS if joins(name, source, target))
-    return f"{relation} leads {ends}, not from a {source} to a {target}; what fits: {fitting}"
+    return (
+        f"{relation} leads {', or '.join(ways)}, not from a {source} to a {target}; "
+        f"what fits: {fitting}"
+    )
 
 
 def _any_of(kinds: frozenset[Kind]) -> str:
@@ -86,11 +90,11 @@ class Edge(NamedTuple):
 
 def derived_from(edges: Iterable[Edge], entry_id: str) -> list[str]:
     """What an entry was derived from, of the links that start or end at it."""
-    results: list[str] = []
+    sources: list[str] = []
     for edge in edges:
         if edge.relation == Relation.DERIVED_FROM and edge.source == entry_id:
-            results.append(edge.target)
-    return results
+            sources.append(edge.target)
+    return sources
 
 
 class GraphStep(NamedTuple):
@@ -118,10 +122,11 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
     for outgoing in (True, False):
         # what an entry writes itself comes first
         for edge in between:
-            source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
-            around[source].append(
-                GraphStep(target, edge.relation, outgoing, edge.weight, 1, source)
-            )
+            source, target = edge.source, edge.target
+            if not outgoing:
+                source, target = target, source
+            step = GraphStep(target, edge.relation, outgoing, edge.weight, 1, source)
+            around[source].append(step)
     seen, border = {start}, [start]
     steps: list[GraphStep] = []
     for level in range(1, depth + 1):
@@ -129,20 +134,21 @@ def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep,
         for source in border:
             for step in around.get(source, ()):
                 if step.target not in seen:
+                    # a symmetric relation that both sides state is one
                     key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
                     ring.setdefault(key, step._replace(depth=level))
-        steps += sorted(
-            ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target)
-        )
+        steps += sorted(ring.values(), key=_strongest_first)
         border = list(dict.fromkeys(step.target for step in ring.values()))
         seen.update(border)
     return tuple(steps)
 
 
-def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(relation, ids) for circles of a relation of `ACYCLIC`, at most so many.
+def _strongest_first(step: GraphStep) -> tuple[float, str, bool, str]:
+    return (-(step.weight or 0.0), step.relation, not step.outgoing, step.target)
 
-    Without the last links there is none.
+
+def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(relation, ids) for circles of a relation of `ACYCLIC`, until none is left, at most 50 each.
 
     The ids of one come in the order of a walk round the circle, the smallest first.
     """
@@ -177,14 +183,17 @@ def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
     around, groups = _around(pairs), []
     while around:
         group = _nearest(around, (next(iter(around)),), len(around))
-        groups.append(tuple(sorted(group)))
+        if len(group) > 2:
+            groups.append(group)
         for entry_id in group:
             del around[entry_id]
-    return tuple(
-        sorted(
-            (group for group in groups if len(group) > 2), key=lambda group: (-len(group), group)
-        )
-    )
+    return _largest_first(groups)
+
+
+def _largest_first(groups: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """Groups of ids, each in order of its ids: the same ones come out the same."""
+    ordered = [tuple(sorted(group)) for group in groups]
+    return tuple(sorted(ordered, key=lambda group: (-len(group), group)))
 
 
 def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -192,19 +201,21 @@ def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]
 
     Every id of the pairs is in one group. The same pairs give the same groups.
     """
-    weights = {name: Counter(sorted(near)) for name, near in sorted(_around(pairs).items())}
-    groups = {name: [name] for name in weights}
+    weights: dict[str, Counter[str]] = {}
+    groups = {}
+    for name, neighbours in sorted(_around(pairs).items()):
+        weights[name] = Counter(sorted(neighbours))
+        groups[name] = [name]
     while True:
         home = _moved(weights)
         names = sorted(set(home.values()))
         if len(names) == len(weights):
-            return tuple(
-                sorted(
-                    (tuple(sorted(group)) for group in groups.values()), key=lambda x: (-len(x), x)
-                )
-            )
-        joined: dict[str, Counter[str]] = {name: Counter() for name in names}
-        members: dict[str, list[str]] = {name: [] for name in names}
+            return _largest_first(groups.values())
+        # Each group becomes one name, and its inner links a link to itself
+        joined: dict[str, Counter[str]] = {}
+        members: dict[str, list[str]] = {}
+        for name in names:
+            joined[name], members[name] = Counter(), []
         for name, near in weights.items():
             members[home[name]] += groups[name]
             for other, weight in near.items():
@@ -227,10 +238,9 @@ def _moved(weights: Mapping[str, Counter[str]]) -> dict[str, str]:
             here = home[name]
             load[here] -= degrees[name]
             # whole numbers: rounding could move a name to and fro for ever
-            gains = {
-                group: weight * every - load[group] * degrees[name]
-                for group, weight in into.items()
-            }
+            gains = {}
+            for group, weight in into.items():
+                gains[group] = weight * every - load[group] * degrees[name]
             best = max(gains, key=lambda group: (gains[group], group), default=here)
             if best != here and gains[best] > into[here] * every - load[here] * degrees[name]:
                 home[name], moving = best, True
@@ -278,14 +288,14 @@ def drawing(
     for edge in between:
         if edge.source in inside and edge.target in inside:
             both_ways = edge.relation in SYMMETRIC
-            source, target = (
-                sorted((edge.source, edge.target)) if both_ways else (edge.source, edge.target)
-            )
+            source, target = edge.source, edge.target
+            if both_ways:
+                source, target = sorted((source, target))
             lines.add(Line(source, edge.relation, target, edge.weight, both_ways))
     # written on both sides with other weights it is still one
-    once = {
-        line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))
-    }
+    once = {}
+    for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0)):
+        once[line[:3]] = line
     return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
 
 
@@ -304,6 +314,9 @@ def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int
     for _ in range(depth):
         if not border:
             break
-        border = sorted({name for near in border for name in around.get(near, ())} - reached.keys())
+        neighbours = set[str]()
+        for name in border:
+            neighbours |= around.get(name, set())
+        border = sorted(neighbours - reached.keys())
         reached |= dict.fromkeys(border)
     return list(reached)

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from difflib import Match, SequenceMatcher
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
@@ -46,15 +46,16 @@ class LineMatcher(SequenceMatcher[str]):
         end = len(before), len(after)
         blocks: list[Match] = []
         for (a, b), (next_a, next_b) in pairwise([(0, 0), *_in_order(before, after), end]):
-            pairs = zip(before[a:next_a], after[b:next_b], strict=False)
-            size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            if blocks and (blocks[-1].a + blocks[-1].size, blocks[-1].b + blocks[-1].size) == (
-                a,
-                b,
-            ):
-                a, b, size = blocks[-1].a, blocks[-1].b, blocks.pop().size + size  # noqa: PLW2901
-            if size:
-                blocks += [Match(a, b, size)]
+            size = 0
+            most = min(next_a - a, next_b - b)
+            while size < most and before[a + size] == after[b + size]:
+                size += 1
+            last = blocks[-1] if blocks else Match(0, 0, 0)
+            if blocks and (last.a + last.size, last.b + last.size) == (a, b):
+                # it goes on where the last stretch ended: one stretch
+                blocks[-1] = Match(last.a, last.b, last.size + size)
+            elif size:
+                blocks.append(Match(a, b, size))
         return [*blocks, Match(*end, 0)]
 
 
@@ -77,8 +78,9 @@ def _in_order(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, in
     for a, line in enumerate(before):
         if ours[line] == theirs[line] == 1:
             at = bisect_left(ends, places[line])
+            shorter = rows[at - 1] if at else None
             ends[at : at + 1] = [places[line]]
-            rows[at : at + 1] = [((a, places[line]), rows[at - 1] if at else None)]
+            rows[at : at + 1] = [((a, places[line]), shorter)]
     pairs: list[tuple[int, int]] = []
     if rows:
         row: object = rows[-1]
@@ -133,8 +135,9 @@ def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Mer
         return Merged(only)
     if path.startswith(EVENTS):
         # a line that is in both is the same event, because each has its ULID
-        our_lines, our_set = ours.splitlines(), set(ours.splitlines())
-        lines = (*our_lines, *(line for line in theirs.splitlines() if line not in our_set))
+        lines = ours.splitlines()
+        our_events = set(lines)
+        lines += [line for line in theirs.splitlines() if line not in our_events]
         return Merged(b"".join(line + b"\n" for line in lines if line))
     if path.startswith(".ai-lessons/") and path != CONFIG_PATH:
         return Merged(None, (WHOLE,))
@@ -152,7 +155,9 @@ def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Mer
         merged, faults = merge_entry(*texts)
     else:
         plain = merge_lines(*texts)
-        merged, faults = plain or "", () if plain is not None else (BODY,)
+        if plain is None:
+            return Merged(None, (BODY,))
+        merged, faults = plain, ()
     if faults:
         return Merged(None, faults)
     return Merged(merged.encode())
@@ -208,14 +213,14 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
     clashes: list[str] = []
     for key in _order(list(our.values), list(their.values)):
         try:
-            value = _merge_values(
-                key, *(side.values.get(key, _MISSING) for side in (before, our, their))
-            )
+            sides = [side.values.get(key, _MISSING) for side in (before, our, their)]
+            value = _merge_values(key, *sides)
             blocks[key] = _merge_block(key, value, before, our, their)
         except (_Conflict, InvalidEntry):
             clashes.append(key)
         else:
-            expected |= {} if value is _MISSING else {key: value}
+            if value is not _MISSING:
+                expected[key] = value
     if clashes:
         return "", tuple(clashes)
     tail = merge_lines(before.tail, our.tail, their.tail)
@@ -247,7 +252,11 @@ class _Matter:
             self.values = {}
         self.blocks: dict[str, str] = {}
         at = 0
-        for key, item in zip(root.keys or (), root.items or (), strict=True) if root else ():
+        keys: Sequence[Node] = ()
+        items: Sequence[Node] = ()
+        if root:
+            keys, items = root.keys or (), root.items or ()
+        for key, item in zip(keys, items, strict=True):
             end = line_end(text, item.end)
             self.blocks[key.value] = text[at:end]
             at = max(at, end)
@@ -259,7 +268,10 @@ def _order(ours: list[str], theirs: list[str]) -> list[str]:
     order = list(ours)
     for number, key in enumerate(theirs):
         if key not in order:
-            order.insert(order.index(theirs[number - 1]) + 1 if number else 0, key)
+            at = 0
+            if number:
+                at = order.index(theirs[number - 1]) + 1
+            order.insert(at, key)
     return order
 
 
@@ -268,17 +280,26 @@ def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Ma
 
     InvalidEntry: neither's can be changed to say it.
     """
-    base, ours, theirs = (matter.blocks.get(key, "") for matter in (before, our, their))
+    base = before.blocks.get(key, "")
+    ours, theirs = our.blocks.get(key, ""), their.blocks.get(key, "")
+    if value is _MISSING:
+        expected, change = {}, REMOVE
+    else:
+        expected, change = {key: value}, value
     lines = merge_lines(base, ours, theirs)
-    if lines is not None and reads_as(lines, {} if value is _MISSING else {key: value}, _sorted):
+    if lines is not None and reads_as(lines, expected, _sorted):
         return lines
-    first, second, newline = (ours, theirs, our.newline) if ours else (theirs, ours, their.newline)
-    made = edit_mapping(first, {key: REMOVE if value is _MISSING else value}, newline)
+    first, second, newline = ours, theirs, our.newline
+    if not ours:
+        first, second, newline = theirs, ours, their.newline
+    made = edit_mapping(first, {key: change}, newline)
+    # A comment that one side took away stays away
     present = {*_comments(base), *_comments(made)}
-    new = dict.fromkeys(
-        comment for comment in (*_comments(first), *_comments(second)) if comment not in present
-    )
-    return "".join(f"{comment}{newline}" for comment in new) + made
+    added = ""
+    for comment in dict.fromkeys((*_comments(first), *_comments(second))):
+        if comment not in present:
+            added += f"{comment}{newline}"
+    return added + made
 
 
 def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -286,20 +307,22 @@ def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
 
     An addition stands where it belongs.
     """
-    by_key: dict[str, Any] = {}
+    ordered: dict[str, Any] = {}
     for key, value in values.items():
         if key in SORTED_KEYS and isinstance(value, list):
-            by_key[key] = sorted(value, key=repr)
+            ordered[key] = sorted(value, key=repr)
         else:
-            by_key[key] = value
-    return by_key
+            ordered[key] = value
+    return ordered
 
 
 def _comments(block: str) -> list[str]:
     """The comments of a block: what begins with `#` outside of every value."""
     root = compose(block)
-    for node in _scalars(root) if root else ():
-        block = block[: node.start] + "x" * (node.end - node.start) + block[node.end :]
+    if root:
+        for node in _scalars(root):
+            # A `#` in a value begins no comment
+            block = block[: node.start] + "x" * (node.end - node.start) + block[node.end :]
     comments: list[str] = []
     for comment in _COMMENT.findall(block):
         comments.append(comment.rstrip())
@@ -310,8 +333,10 @@ def _scalars(node: Node) -> list[Node]:
     children = (*(node.keys or ()), *(node.items or ()))
     scalars: list[Node] = []
     for child in children:
-        for scalar in [child] if child.items is None else _scalars(child):
-            scalars.append(scalar)
+        if child.items is None:
+            scalars.append(child)
+        else:
+            scalars += _scalars(child)
     return scalars
 
 
@@ -419,8 +444,8 @@ def merge_lines(base: str, ours: str, theirs: str) -> str | None:
 def _line_map(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """Which line of `after` each line of `before` became, where it stayed."""
     blocks = LineMatcher(before, after).get_matching_blocks()
-    by_key: dict[int, int] = {}
+    stayed: dict[int, int] = {}
     for block in blocks:
         for n in range(block.size):
-            by_key[block.a + n] = block.b + n
-    return by_key
+            stayed[block.a + n] = block.b + n
+    return stayed

@@ -29,6 +29,7 @@ _SCRIPT_WRITES = expression(
     r"|\b(?:(?:write|append)File(?:Sync)?|File\.write)\([ \t]{0,9}(['\"])([^'\"\n]{1,400})\5[ \t]{0,9},"
 )
 _INTERPRETERS = frozenset({"python", "pypy", "node", "ruby", "bun", "deno"})
+_SIGNS = (">", "tee ", "mv ", "cp ", "sed ", "perl ", "open(", "rite")
 _NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
@@ -39,19 +40,19 @@ def writes(line: str) -> tuple[Edit, ...]:
     [('src/a.py', 'x = 1\n')]
     """
     text = line[:LONGEST]
-    if not any(
-        sign in text for sign in (">", "tee ", "mv ", "cp ", "sed ", "perl ", "open(", "rite")
-    ):
+    # Most lines write nothing, and are not taken apart
+    if not any(sign in text for sign in _SIGNS):
         return ()
     commands = [command.words for command in commands_in(text)]
     folder = ""
     if commands and commands[0][0] == "cd" and len(commands[0]) > 1:
         folder = commands[0][1]
-    edits = [*_printed(text), *_of_programs(commands)]
-    shown = [
-        edit for edit in edits if edit.path not in _NOWHERE and "$" not in edit.path + edit.was
-    ]
-    return tuple(_below(folder, edit) for edit in shown)
+    edits = []
+    for edit in (*_printed(text), *_of_programs(commands)):
+        # Only the shell knows what a variable holds
+        if edit.path not in _NOWHERE and "$" not in edit.path + edit.was:
+            edits.append(_below(folder, edit))
+    return tuple(edits)
 
 
 def _below(folder: str, edit: Edit) -> Edit:
@@ -70,16 +71,17 @@ def _printed(text: str) -> Iterator[Edit]:
         here = _HERE.search(row)
         target = _INTO.search(row) or _TEE.search(row)
         if here:
-            body = list[str]()
+            body = ""
             while at < len(rows) and rows[at].strip() != here[2]:
-                body.append(rows[at])
+                body += f"{rows[at]}\n"
                 at += 1
+            # and over the word that ends it
             at += 1
             words = row[: here.start()].split()
             if words and program_of(words[0]) in _INTERPRETERS:
-                yield from _of_script("".join(f"{each}\n" for each in body))
+                yield from _of_script(body)
             elif target:
-                yield _edit(target[1], target[2], "".join(f"{each}\n" for each in body))
+                yield _edit(target[1], target[2], body)
         elif target and _PRINTS.match(row):
             for command in commands_in(row):
                 if command.words[0] in {"echo", "printf"}:
@@ -104,7 +106,10 @@ def _of_programs(commands: Sequence[tuple[str, ...]]) -> Iterator[Edit]:
             name, plain = "mv", plain[1:]
         if name in {"mv", "cp"} and len(plain) > 1:
             for source in plain[:-1]:
-                yield Edit(plain[-1], how=MOVED if name == "mv" else COPIED, was=source)
+                how = COPIED
+                if name == "mv":
+                    how = MOVED
+                yield Edit(plain[-1], how=how, was=source)
         elif name in _INTERPRETERS and len(words) > 2 and words[1] in {"-c", "-e", "--eval"}:
             yield from _of_script(words[2])
         elif name in {"sed", "gsed", "perl"} and any(_is_in_place(word) for word in words[1:]):
@@ -113,8 +118,10 @@ def _of_programs(commands: Sequence[tuple[str, ...]]) -> Iterator[Edit]:
 
 def _of_script(script: str) -> Iterator[Edit]:
     """The files that a script opens to write, each with all of the script: what it writes may stand in it."""
-    matches = _SCRIPT_WRITES.finditer(script)
-    for path in dict.fromkeys(match[2] or match[4] or match[6] for match in matches):
+    paths: dict[str, None] = {}
+    for match in _SCRIPT_WRITES.finditer(script):
+        paths[match[2] or match[4] or match[6]] = None
+    for path in paths:
         yield Edit(path, "", script, PART)
 
 
@@ -124,8 +131,13 @@ def _is_in_place(word: str) -> bool:
 
 def _substituted(words: Sequence[str]) -> Iterator[Edit]:
     """What a substitution puts into each of the files."""
-    scripts = [word for word in words if _SUBSTITUTED.search(word)]
-    new = "\n".join(match[3] for word in scripts for match in _SUBSTITUTED.finditer(word))
-    for path in words:
-        if path not in scripts and new:
-            yield Edit(path, "", new.replace("\\", ""), PART)
+    new, files = [], []
+    for word in words:
+        substitutions = list(_SUBSTITUTED.finditer(word))
+        new += [match[3] for match in substitutions]
+        if not substitutions:
+            files.append(word)
+    text = "\n".join(new).replace("\\", "")
+    for path in files:
+        if text:
+            yield Edit(path, "", text, PART)

@@ -59,21 +59,25 @@ def _fit(asked: frozenset[str], stated: frozenset[str]) -> float | None:
     ]
     asked_set = _union(map(_parsed, asked))
     # what names the series of a release in use counts as that release
-    stated_set = _union(
-        _parsed(
-            "||".join(str(used) for used in releases_in_use if _names_series(text, used)) or text
-        )
-        for text in stated
-    )
+    stated_sets = []
+    for text in stated:
+        in_series = [str(used) for used in releases_in_use if _names_series(text, used)]
+        stated_sets.append(_parsed("||".join(in_series) or text))
+    stated_set = _union(stated_sets)
     if asked_set.names.isdisjoint(stated_set.names) and asked_set.releases.is_disjoint(
         stated_set.releases
     ):
         return None
-    # stated for all that is asked and more it holds surely; for a part only perhaps; for parts of
-    # both least
-    return {(True, True): EXACT, (True, False): 0.95, (False, True): 0.85}.get(
-        (asked_set.within(stated_set), stated_set.within(asked_set)), 0.75
-    )
+    if asked_set.within(stated_set):
+        if stated_set.within(asked_set):
+            return EXACT
+        # stated for all that is asked and more, it holds surely
+        return 0.95
+    if stated_set.within(asked_set):
+        # for a part of it, only perhaps
+        return 0.85
+    # for parts of both, least
+    return 0.75
 
 
 def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
@@ -82,11 +86,19 @@ def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
     if len(every) < 2:
         # and nothing is loaded that compares
         return tuple(every)
-    releases = {name: parsed for name in every if (parsed := release(name)) is not None}
-    return (
-        *sorted(releases, key=releases.__getitem__, reverse=True),
-        *(name for name in every if name not in releases),
-    )
+    releases = _releases_of(every)
+    names = [name for name in every if name not in releases]
+    return (*sorted(releases, key=releases.__getitem__, reverse=True), *names)
+
+
+def _releases_of(versions: Iterable[str]) -> dict[str, Version]:
+    """The releases that these versions name; those that name none are left out."""
+    releases = {}
+    for name in versions:
+        parsed = release(name)
+        if parsed is not None:
+            releases[name] = parsed
+    return releases
 
 
 def released_first(versions: Iterable[str]) -> tuple[str, ...]:
@@ -94,10 +106,14 @@ def released_first(versions: Iterable[str]) -> tuple[str, ...]:
     ordered = newest_first(versions)
     if len(ordered) < 2:
         return ordered
-    early = [
-        name for name in ordered if (parsed := release(name)) is not None and parsed.is_prerelease
-    ]
-    return (*(name for name in ordered if name not in early), *early)
+    early, released = [], []
+    for name in ordered:
+        parsed = release(name)
+        if parsed is not None and parsed.is_prerelease:
+            early.append(name)
+        else:
+            released.append(name)
+    return (*released, *early)
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -182,7 +198,10 @@ def release(text: str) -> Version | None:
     """
     plain = text.strip()[:LONGEST]
     match = _RELEASE_IN.search(plain)
-    return _plain(plain) or (_version(match[1]) if match else None)
+    whole = _plain(plain)
+    if whole is None and match:
+        return _version(match[1])
+    return whole
 
 
 def nearest(asked: str, stored: Iterable[str]) -> str | None:
@@ -194,29 +213,39 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
     Where less is named (`2`, `2.16`), the newest of that series; of a name like `latest` the newest
     of all. What is released comes before what is not, unless that is asked for.
     """
-    releases = {name: parsed for name in stored if (parsed := release(name)) is not None}
+    releases = _releases_of(stored)
     target, name = release(asked), asked.strip().casefold()
     if target is None and name not in _MOVING:
         return None
     if name not in _AHEAD and not (target and target.is_prerelease):
-        releases = {
-            name: version for name, version in releases.items() if not version.is_prerelease
-        } or releases
+        released = {}
+        for stored_name, version in releases.items():
+            if not version.is_prerelease:
+                released[stored_name] = version
+        # Better one that is not released than none
+        releases = released or releases
     if target is None:
         return max(releases, key=releases.__getitem__, default=None)
-    same = {name: version for name, version in releases.items() if version.major == target.major}
+    return _nearest_of_series(target, releases)
+
+
+def _nearest_of_series(target: Version, releases: dict[str, Version]) -> str | None:
+    """The name of the release that is nearest to the target, of its minor or else its major version."""
     count = len(target.release)
-    minor = {
-        name: version
-        for name, version in same.items()
-        if count > 1 and version.release[:2] == target.release[:2]
-    }
+    same, minor = {}, {}
+    for name, version in releases.items():
+        if version.major != target.major:
+            continue
+        same[name] = version
+        if count > 1 and version.release[:2] == target.release[:2]:
+            minor[name] = version
     pool = minor or same
-    below = {
-        name: version
-        for name, version in pool.items()
-        if version <= target or count == 1 or (count == 2 and minor)
-    }
+    # `2` and `2.16` name a series, of which the newest is wanted
+    names_series = count == 1 or (count == 2 and bool(minor))
+    below = {}
+    for name, version in pool.items():
+        if names_series or version <= target:
+            below[name] = version
     if below:
         return max(below, key=below.__getitem__)
     return min(pool, key=pool.__getitem__, default=None)
@@ -228,21 +257,19 @@ def _names_series(text: str, used: Version) -> bool:
     2 and 2.32 of 2.32.3.
     """
     named = _plain(text)
-    if named:
-        count = len(named.release)
-    else:
-        count = 0
-    return (
-        named is not None
-        and not named.is_prerelease
-        and (used.release + (0,) * count)[:count] == named.release
-    )
+    if named is None or named.is_prerelease:
+        return False
+    count = len(named.release)
+    # 2 is 2.0: the numbers that are not written are 0
+    return (used.release + (0,) * count)[:count] == named.release
 
 
 def _plain(text: str) -> Version | None:
     """The release that this is; None for anything else, and for what is too long."""
+    if len(text) > LONGEST:
+        return None
     try:
-        return _version(text) if len(text) <= LONGEST else None
+        return _version(text)
     except ValueError:
         return None
 
@@ -274,8 +301,13 @@ def _specifiers(text: str) -> str:
 
 def _specifier(operator: str, text: str) -> str:
     series = _WILDCARD.match(text)
-    version = _version(series[1] if series else text)
-    first = f"{version}.dev0" if series else str(version)
+    if series:
+        version = _version(series[1])
+        # before all that is not released of the series
+        first = f"{version}.dev0"
+    else:
+        version = _version(text)
+        first = str(version)
     numbers = version.release
     kept = {
         "~=": max(len(numbers) - 1, 1),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
@@ -286,11 +318,17 @@ def _specifier(operator: str, text: str) -> str:
     }
     if operator in kept:
         return f">={first},<{_next(numbers[: kept[operator]])}"
-    if series and operator in {"<=", ">"}:
-        return f"<{_next(numbers)}" if operator == "<=" else f">={_next(numbers)}.dev0"
-    if operator in {"=", "==", "===", "!="}:
-        return f"{'!=' if operator == '!=' else '=='}{version}{'.*' if series else ''}"
-    return f"{operator}{first if operator == '>=' else version}"
+    if series and operator == "<=":
+        return f"<{_next(numbers)}"
+    if series and operator == ">":
+        return f">={_next(numbers)}.dev0"
+    if operator in {"=", "==", "==="}:
+        operator = "=="
+    if operator in {"==", "!="} and series:
+        return f"{operator}{version}.*"
+    if operator == ">=":
+        return f">={first}"
+    return f"{operator}{version}"
 
 
 def _next(numbers: Sequence[int]) -> str:
