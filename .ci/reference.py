@@ -37,7 +37,7 @@ from ai_lessons.app import (
     workspace,
 )
 from ai_lessons.app.agent_sessions import SessionTold
-from ai_lessons.app.harvest import HarvestedLesson
+from ai_lessons.app.harvest_drafts import HarvestedLesson
 from ai_lessons.errors import Problem
 from ai_lessons.git.history import FileRevision
 from ai_lessons.git.sync import EntryConflict

@@ -33,7 +33,7 @@ MAY_IMPORT = {
 }  # fmt: skip
 """Layer: the layers that it may import, besides itself."""
 
-ABOVE_TELLING = {"app/harvest.py"}
+ABOVE_TELLING = {"app/harvest.py", "app/harvest_replay.py"}
 """Features that still lie in `app` and ask what would have been told."""
 
 HOMES = {
@@ -97,7 +97,7 @@ VAGUE = {
 VAGUE_MODULES = {"utils", "helpers", "common", "base", "models", "misc"}
 
 # what can be taken out is not counted
-MODULES, MODULE_LINES, FUNCTION_LINES = 200, 1300, 60
+MODULES, MODULE_LINES, FUNCTION_LINES = 230, 1300, 60
 
 STARTS = {
     *(

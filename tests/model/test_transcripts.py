@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.harvest import HarvestedLesson, drafts, in_sessions, measured
+from ai_lessons.app.harvest_drafts import HarvestedLesson, drafts, in_sessions, measured
 from ai_lessons.app.quotes import statements_of, without_people
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.transcript_files import records, records_in

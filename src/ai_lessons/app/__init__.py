@@ -15,21 +15,24 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
-        agent_sessions as agent_sessions, anchors as anchors, answers as answers, authorship as authorship,
+        agent_sessions as agent_sessions, agent_transcripts as agent_transcripts,
+        anchors as anchors, answers as answers, authorship as authorship,
         checked_files as checked_files, counted_elsewhere as counted_elsewhere,
-        daemon_client as daemon_client, decision_docs as decision_docs, edited_files as edited_files,
-        edited_texts as edited_texts, editing as editing, entries as entries,
-        harvest as harvest, health as health, index_places as index_places, kept_files as kept_files,
-        lessons as lessons, link_effects as link_effects, meaning as meaning,
-        merged_proposals as merged_proposals, notes as notes,
-        open_repository as open_repository,
-        outdated as outdated, pending as pending, played_checks as played_checks, policies as policies,
-        promotion as promotion, proposals as proposals, quotes as quotes,
-        resources as resources, review as review, rule_checks as rule_checks,
-        running as running, search as search, search_index as search_index,
-        secrets as secrets, session_acts as session_acts, setup as setup, sharing as sharing, sources as sources,
-        transfer as transfer, trust as trust, usage as usage, validation as validation,
-        vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
+        daemon_client as daemon_client, decision_docs as decision_docs,
+        edited_files as edited_files, edited_texts as edited_texts, editing as editing,
+        entries as entries, harvest as harvest, harvest_drafts as harvest_drafts,
+        harvest_evidence as harvest_evidence, harvest_hooks as harvest_hooks,
+        harvest_memory as harvest_memory, harvest_replay as harvest_replay, health as health,
+        index_places as index_places, kept_files as kept_files, lessons as lessons,
+        link_effects as link_effects, meaning as meaning, merged_proposals as merged_proposals,
+        notes as notes, open_repository as open_repository, outdated as outdated,
+        pending as pending, played_checks as played_checks, policies as policies,
+        promotion as promotion, proposals as proposals, quotes as quotes, resources as resources,
+        review as review, rule_checks as rule_checks, running as running, search as search,
+        search_index as search_index, secrets as secrets, session_acts as session_acts,
+        setup as setup, sharing as sharing, sources as sources, transfer as transfer,
+        trust as trust, usage as usage, validation as validation, vector_sharing as vector_sharing,
+        workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:

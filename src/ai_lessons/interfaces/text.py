@@ -32,11 +32,12 @@ if TYPE_CHECKING:
         answers,
         editing,
         harvest,
+        harvest_replay,
         health,
         link_effects,
     )
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
-    from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.app.harvest_drafts import HarvestedLesson
     from ai_lessons.app.quotes import Quote
     from ai_lessons.model.links import Line
 
@@ -854,7 +855,7 @@ def _quote(quote: Quote, *, whole: bool) -> list[tuple[str, str]]:
     return rows
 
 
-def replay_rows(value: harvest.Replay) -> list[str]:
+def replay_rows(value: harvest_replay.Replay) -> list[str]:
     """What would have been told in past sessions, a line each figure."""
     failed, sessions = max(value.failures, 1), max(value.sessions, 1)
     before, at = (
@@ -883,7 +884,7 @@ def replay_rows(value: harvest.Replay) -> list[str]:
     ]
 
 
-def replayed(value: harvest.Replay, view: View) -> str:
+def replayed(value: harvest_replay.Replay, view: View) -> str:
     """The same with what nothing helps with."""
     if not value.sessions:
         return "No session of an agent is kept on this machine, so that there is nothing to replay."

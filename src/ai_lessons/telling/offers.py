@@ -197,7 +197,7 @@ def at_a_failure(
     if answered:
         ran_next = ""
     else:
-        ran_next = feature("app.harvest").ran_next(repo.options.state_dir, error, cwd)
+        ran_next = feature("app.harvest_hooks").ran_next(repo.options.state_dir, error, cwd)
     return offered._replace(ran_next=ran_next)
 
 

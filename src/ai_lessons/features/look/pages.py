@@ -696,7 +696,7 @@ def past_of(ref: str, opened: Library) -> str:
     Transcripts that were not read before are read for it.
     """
     where = settings.where(os.environ, opened.options.cwd)
-    past = app.harvest.past(opened, where, app.review.pending_rule(opened, ref))
+    past = app.harvest_evidence.past(opened, where, app.review.pending_rule(opened, ref))
     if past:
         return text_jobs.weighed(past)
     return "nothing: there are none"
@@ -781,7 +781,7 @@ class Played(NamedTuple):
     running: bool = False
     done: int = 0
     total: int = 0
-    value: app.harvest.Replay | None = None
+    value: app.harvest_replay.Replay | None = None
     problem: str = ""
 
 
@@ -829,9 +829,9 @@ def _folder(path: str) -> str:
     return View(home=str(Path.home())).short(path) or "no folder"
 
 
-def replayed(opened: Library) -> app.harvest.Replay:
+def replayed(opened: Library) -> app.harvest_replay.Replay:
     """What is stored, played against the transcripts of this user's agents; takes a while."""
-    return app.harvest.replay(opened, settings.where(os.environ, opened.reading.options.cwd))
+    return app.harvest_replay.replay(opened, settings.where(os.environ, opened.reading.options.cwd))
 
 
 def _help(played: Played) -> Part:

@@ -432,7 +432,8 @@ def replay(call: Call, folder: str, since: datetime | None) -> None:
     """
     where = settings.where(os.environ, call.settings.cwd)
     call.answer(
-        app.harvest.replay(call.library, where, folder, since=since), interfaces_text.replayed
+        app.harvest_replay.replay(call.library, where, folder, since=since),
+        interfaces_text.replayed,
     )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.app.answers import Pending, Written
-    from ai_lessons.app.harvest import HarvestedLesson
+    from ai_lessons.app.harvest_drafts import HarvestedLesson
     from ai_lessons.app.outdated import Outdated
     from ai_lessons.app.review import Batch
     from ai_lessons.interfaces.cli.command import Call
@@ -321,7 +321,9 @@ def _past(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
     """
     if call.tool and call.library.options.session is None:
         return None
-    return app.harvest.past(call.library, settings.where(os.environ, call.settings.cwd), proposal)
+    return app.harvest_evidence.past(
+        call.library, settings.where(os.environ, call.settings.cwd), proposal
+    )
 
 
 def _with_lines_broken(call: Call, proposals: Sequence[Pending]) -> tuple[Pending, ...]:

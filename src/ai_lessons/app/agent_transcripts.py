@@ -1,0 +1,87 @@
+"""The transcripts that agent hosts keep on this machine, and the sessions in each."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.connectors import agent_hosts
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.git import external_files, transcript_files
+from ai_lessons.model.layout import check_path
+from ai_lessons.model.transcripts import Transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from ai_lessons.model import Where
+
+
+def unread_notes(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
+    """A note for each reason why files were not read, with one of them."""
+    for reason, (first, *further) in unread.items():
+        yield f"{first}{f' and {len(further):,} more' if further else ''}: {reason}"
+
+
+def transcripts(
+    where: Where, cwd: Path, folder: str, since: datetime | None = None
+) -> list[tuple[Path, os.stat_result]]:
+    """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
+    if folder:
+        place = external_files.typed(external_files.expanded(folder), cwd)
+        if not place.exists():
+            hint = "without a folder those of this user's agents are read"
+            raise NotFound("folder of transcripts", folder, hint=hint)
+        globs = []
+        for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db"):
+            globs.append((place, pattern))
+        if place.is_file():
+            file = external_files.kept(place)
+            globs = [(file.parent, escape(file.name))]
+    else:
+        globs = agent_hosts.transcripts(where)
+    files = external_files.transcripts(globs)
+    return [
+        (file, status)
+        for file, status in files
+        if since is None or status.st_mtime >= since.timestamp()
+    ]
+
+
+def sessions(file: Path) -> Iterator[Transcript]:
+    """The sessions in a file; each begins as its name and the place of its file say."""
+    # most hosts say it in the records
+    root = external_files.beginning(file.parents[1] / ".project_root").strip()
+    yield from sessions_in(transcript_files.records(file), Transcript(file.stem, root, str(file)))
+
+
+def sessions_in(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:
+    """The sessions in these records, by line; the first begins as `now` says."""
+    root, file = now.cwd, now.file
+    for line, record in records:
+        session = None
+        if isinstance(record, dict):
+            session = record.get("session")
+        if isinstance(session, str) and session != now.session:
+            # a file may hold many sessions
+            yield now.closed()
+            now = Transcript(session, root, file)
+        now.take(line, record)
+    yield now.closed()
+
+
+def project_of(cwd: str) -> str:
+    """The name of the project in which an agent worked; empty where it can be none."""
+    if os.path.isdir(cwd):
+        names = external_files.names_of(Path(cwd))
+    else:
+        names = []
+    for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
+        with suppress(AiLessonsError):
+            check_path(name)
+            return name
+    return ""
