@@ -23,7 +23,7 @@ from interfaces.world import (
 )
 from real_world import Git, at_rest, commit_all, put_file, typed
 
-RECORDED = Path(__file__).parents[1] / "model/transcripts/claude-code.jsonl"
+RECORDED = Path(__file__).parents[1] / "features/hosts/transcripts/claude-code.jsonl"
 
 
 @pytest.fixture

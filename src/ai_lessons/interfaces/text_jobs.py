@@ -14,7 +14,7 @@ from urllib.parse import quote
 from ai_lessons.app.answers import Answer, Context, Hit, Why
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View, block, clean, columns, count, line, size, table
-from ai_lessons.model import agent_hosts, expression, layout
+from ai_lessons.model import expression, layout
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 
 if TYPE_CHECKING:
@@ -724,9 +724,16 @@ def hosts(installed: Sequence[setup.Host], view: View) -> str:
             heard = ""
         head = f"{view.paint(line(host.name), 'heading')}  {line(', '.join(dict.fromkeys(host.found)))}"
         hooked = any(target.ours and target.way == "session-start" for target in host.targets)
-        advice = agent_hosts.advice(host.name) if hooked else ""
+        advice = _advice(host.name) if hooked else ""
         blocks.append(block(head, (heard, *ways, advice, *unreadable)))
     return "\n".join(blocks) or NO_HOST
+
+
+def _advice(host: str) -> str:
+    # loaded here: other answers need no host
+    from ai_lessons.model import agent_hosts
+
+    return agent_hosts.advice(host)
 
 
 def _of_ours(target: setup.Target) -> str:
@@ -759,7 +766,7 @@ def connected(values: Sequence[setup.HostChange], view: View) -> str:
     hooked = ("hooks.json: written", "hooks.json: added", "hooks.json: brought up to date")
     for change in values:
         if f"{change.file.name}: {change.done}" in hooked:
-            rows.append(agent_hosts.advice(change.host))
+            rows.append(_advice(change.host))
     rows = [row for row in rows if row]
     return "\n".join(rows) or "Nothing to do: the plugin of Claude Code is there already."
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import extensions
+from ai_lessons.model import expression
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from ai_lessons.extensions import HostRow
+    from ai_lessons.model.transcripts import Transcript
 
 Json = dict[str, Any]
 
@@ -26,6 +28,9 @@ MOMENTS: Mapping[str, Moment] = MappingProxyType({
     "SubagentStart": Moment.BEGIN,
 })  # fmt: skip
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+EXIT_CODE = expression(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
 
 
 class HostSettings(NamedTuple):
@@ -87,9 +92,6 @@ class AgentHost:
     settings: HostSettings | None = None
     # files and folders of a project that it reads whole at a start, by its documentation
     instructions: tuple[str, ...] = ()
-
-    # a glob below the user's folder of it
-    transcripts = ""
 
     # --- events ---
 
@@ -175,6 +177,19 @@ class AgentHost:
             return decision
         return ASK if self.asks else DENY
 
+    # --- transcripts ---
+
+    # a glob below the user's folder of it
+    transcripts = ""
+
+    def wrote(self, _record: Mapping[str, Any]) -> bool:
+        """Whether a record of a transcript is one of this host, and of no other."""
+        return False
+
+    def read(self, _session: Transcript, _record: Mapping[str, Any]) -> bool:
+        """Add what a record says to its session. False: its form is not known."""
+        return False
+
     # --- settings ---
 
     def server(self, program: str, env: Json) -> Json:
@@ -191,6 +206,24 @@ def text_at(raw: Mapping[str, Any], key: str) -> str:
     if isinstance(value, str):
         return value
     return ""
+
+
+def tables(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The parts of a message: a text alone, or a list of parts."""
+    if isinstance(value, str):
+        yield {"type": "text", "text": value}
+    elif isinstance(value, list):
+        for part in value:
+            yield from [part] if isinstance(part, dict) else tables(part)
+
+
+def words_of(value: Any) -> str:
+    """The texts of the parts of a message."""
+    results = []
+    for part in tables(value):
+        if part.get("text"):
+            results.append(str(part["text"]))
+    return "\n".join(results)
 
 
 def every() -> Iterator[AgentHost]:
@@ -240,8 +273,3 @@ def advice(name: str) -> str:
         if host.settings is not None and host.name == name:
             return host.settings.advice
     return ""
-
-
-def shows_text_and_data(client: str) -> bool:
-    """Whether the host of this name over MCP shows the model both, which are the same."""
-    return any(row.client == client for row in extensions.hosts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import expression
-from ai_lessons.model.agent_hosts import AgentHost, HostSettings, text_at
+from ai_lessons.model.agent_hosts import AgentHost, HostSettings, text_at, words_of
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import DENY
 
@@ -13,9 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.model.agent_hosts import Json, ToTell
+    from ai_lessons.model.transcripts import Transcript
+
 
 _ENDED = expression(r"(?<!\s)\s*<shellId: [^<>]* completed with exit code (-?\d+)>\s*\Z")
 _AFTER_A_TOOL = "^(Bash|ai-lessons-.*)$"
+# as a transcript has it
+_KEPT_ENDED = expression(
+    r"(?<!\s)\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z"
+)
+_EVENTS = frozenset({
+    "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
+    "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
+    "assistant.turn_end", "tool.execution_start", "tool.execution_complete", "hook.start", "hook.end", "system.message",
+    "system.notification", "subagent.started", "subagent.completed", "permission.requested", "permission.completed",
+    "abort",
+})  # fmt: skip
+"""Events that are read, or say nothing of a command, a file or the user."""
 
 
 class Copilot(AgentHost):
@@ -82,6 +96,43 @@ class Copilot(AgentHost):
     def server(self, program: str, env: Json) -> Json:
         """All its tools are allowed to be called."""
         return {"type": "local", "args": [], "tools": ["*"], **super().server(program, env)}
+
+    def wrote(self, record: Mapping[str, Any]) -> bool:
+        """Events with their data."""
+        return isinstance(record.get("data"), dict) and "type" in record
+
+    def read(self, session: Transcript, record: Mapping[str, Any]) -> bool:
+        """A command that failed has an exit code, an edit that failed no success."""
+        data, sort = record["data"], record["type"]
+        if sort == "session.start":
+            session.begins(data.get("sessionId"), (data.get("context") or {}).get("cwd"))
+        elif sort == "user.message":
+            session.add_remark(words_of(data.get("content")))
+        elif sort == "tool.execution_start":
+            arguments = data["arguments"]
+            if isinstance(arguments, dict):
+                text = arguments.get("new_str") or arguments.get("file_text")
+                if isinstance(text, str):
+                    arguments = {**arguments, "content": text}
+            session.add_call(data["toolCallId"], data.get("toolName"), arguments)
+        elif sort == "tool.execution_complete":
+            error = data.get("error") or {}
+            output = words_of((data.get("result") or {}).get("content")) or str(
+                error.get("message") or ""
+            )
+            ended = _KEPT_ENDED.search(output)
+            code = (data.get("shellExecution") or {}).get(
+                "exitCode", int(ended[1]) if ended else None
+            )
+            if code is None:
+                failed = data.get("success") is False
+            else:
+                failed = code != 0
+            stopped = error.get("code") in {"rejected", "denied"}
+            session.end_call(
+                data["toolCallId"], _KEPT_ENDED.sub("", output), failed, stopped=stopped
+            )
+        return sort in _EVENTS
 
 
 def as_of_claude_code(raw: Json) -> Json:

@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.features.hosts.claude_code import read_messages
 from ai_lessons.model.agent_hosts import AgentHost, HostSettings, text_at
 from ai_lessons.model.entries import Moment
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.model.agent_hosts import Json, ToTell
+    from ai_lessons.model.transcripts import Transcript
+
 
 _MOMENTS = {
     "sessionStart": Moment.BEGIN,
@@ -97,6 +100,16 @@ class Cursor(AgentHost):
                 "agent_message": message.text,
             }
         return answer
+
+    def wrote(self, record: Mapping[str, Any]) -> bool:
+        """Messages, each beside its role."""
+        message = record.get("message")
+        return "role" in record and isinstance(message, dict) and "content" in message
+
+    def read(self, session: Transcript, record: Mapping[str, Any]) -> bool:
+        """As of Claude Code, without how calls ended."""
+        read_messages(session, record)
+        return True
 
 
 HOST = Cursor()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import expression
-from ai_lessons.model.agent_hosts import AgentHost, HostSettings, text_at
+from ai_lessons.model.agent_hosts import EXIT_CODE, AgentHost, HostSettings, text_at, words_of
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.rule_checks import ASK_OR_DENY, DENY
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.model.agent_hosts import Json, ToTell
+    from ai_lessons.model.transcripts import Transcript
+
 
 _FAILED = expression(  # behind the output, which may hold such a line itself
     r"\n(?:Exit Code: -?[1-9]\d*|Signal: (?!\(none\)|0\s)\S+)(?:\n(?:Signal|Background PIDs|Process Group PGID): .*)*"
@@ -27,6 +29,12 @@ _MOMENTS = {
     "AfterAgent": Moment.STOP,
 }
 _DECISIONS = {"BeforeTool": (DENY, ASK_OR_DENY)}
+_KEYS = frozenset({"projectHash", "$set"})
+# in the result of a command, as the model gets it
+OUTPUT = expression(
+    r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group "
+    r".*|</untrusted.*)?\Z"
+)
 
 
 class Gemini(AgentHost):
@@ -79,6 +87,36 @@ class Gemini(AgentHost):
         if message.event == "BeforeTool":
             return {"decision": message.decision, "reason": message.text}
         return super().adding(message)
+
+    def wrote(self, record: Mapping[str, Any]) -> bool:
+        """A session, and its messages."""
+        if "message" in record:
+            return False
+        return not _KEYS.isdisjoint(record) or record.get("type") in {"user", "gemini"}
+
+    def read(self, session: Transcript, record: Mapping[str, Any]) -> bool:
+        """A message is written again when its calls have ended."""
+        session.begins(record.get("sessionId"), None)
+        if record.get("type") == "user":
+            session.add_remark(words_of(record.get("content")))
+        for call in record.get("toolCalls") or ():
+            if call.get("status") not in {"success", "error", "cancelled"}:
+                continue
+            session.add_call(call["id"], call.get("name"), call["args"])
+            outputs = (
+                str(result["functionResponse"]["response"].get("output", ""))
+                for result in call.get("result") or ()
+            )
+            output = "\n".join(outputs)
+            code, inner = EXIT_CODE.search(output), OUTPUT.search(output)
+            failed = call["status"] == "error" or bool(code and code[1] != "0")
+            session.end_call(
+                call["id"],
+                inner[1] if inner else output,
+                failed,
+                stopped=call["status"] == "cancelled",
+            )
+        return True
 
 
 def shown_result(response: object) -> object:

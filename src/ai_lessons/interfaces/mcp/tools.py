@@ -28,6 +28,7 @@ from mcp.types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from ai_lessons import extensions
 from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
 from ai_lessons.app.open_repository import Limits, Options, Progress, silent
@@ -45,7 +46,6 @@ from ai_lessons.interfaces.cli.command import (
 )
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.output import clean, encode, line
-from ai_lessons.model import agent_hosts
 from ai_lessons.model.entries import Kind, fields_of
 
 if TYPE_CHECKING:
@@ -629,7 +629,7 @@ class AgentCommand(NamedTuple):
         if ctx is not None and ctx.session.protocol_version >= LINKS_SINCE:
             links = links_of(result.structured_content or {})
             result = result.model_copy(update={"content": [*result.content, *links]})
-        if agent_hosts.shows_text_and_data(client_name(ctx)):
+        if any(row.client == client_name(ctx) for row in extensions.hosts()):
             # it would show the model the same twice
             return result.model_copy(update={"structured_content": {}})
         return result

@@ -16,7 +16,7 @@ from ai_lessons.app.harvest_drafts import HarvestedLesson, drafts, in_sessions, 
 from ai_lessons.app.quotes import statements_of, without_people
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git.transcript_files import records, records_in
-from ai_lessons.model import plain
+from ai_lessons.model import agent_hosts, plain
 from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 from ai_lessons.telling import words
@@ -806,3 +806,19 @@ def test_a_value_of_another_sort_anywhere_in_a_record_stops_nothing(data: st.Dat
     assert transcript.known + transcript.unknown == 1
     list(happened(transcript.closed().steps, "s", "p", "h", "f"))
     statements_of(transcript, "p")
+
+
+@pytest.mark.parametrize(
+    ("host", "rows"), [("copilot", COPILOT), ("qwen", QWEN), ("codebuddy", CODEBUDDY)]
+)
+def test_a_record_is_of_one_host_alone(host: str, rows: list[Row]) -> None:
+    """So the order of the table of hosts says nothing of who wrote a transcript."""
+    for name in ("claude-code", "codex", "gemini"):
+        _all_of(RECORDED / f"{name}.jsonl", name)
+    for row in rows:
+        assert [kind.id for kind in agent_hosts.every() if kind.wrote(row)] == [host]
+
+
+def _all_of(file: Path, host: str) -> None:
+    for _, record in records(file):
+        assert [kind.id for kind in agent_hosts.every() if kind.wrote(record)] == [host]
