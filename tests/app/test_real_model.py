@@ -1,15 +1,18 @@
 """From an empty folder to an answer by meaning, with the pinned model and nothing faked."""
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from ai_lessons.app import editing, entries, health, proposals, review, search, search_index, setup
-from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
+from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
+from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search.model_files import ModelUnavailable, pull
+from ai_lessons.telling import context
 from app.world import World
 from real_world import REAL_CACHE_HOME
 
@@ -106,3 +109,45 @@ def test_a_lesson_in_other_words_is_noticed(library: Library) -> None:
         assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
     for other in OTHERS:
         assert editing.near_copies(library, "\n".join(other)) == {}
+
+
+@pytest.fixture
+def starters(
+    library: Library, tmp_path: Path, closing: ExitStack
+) -> tuple[Library, setup.Initialised]:
+    """A repository that began with the starter set, with all vectors."""
+    made = init_repository(tmp_path / "starters", library.options, hooks=False, starters=True)
+    begun = closing.enter_context(Library(tmp_path / "starters", library.options))
+    setup.reindex(begun)
+    return begun, made
+
+
+def test_what_init_and_the_demo_ask_of_the_starters_is_answered(
+    starters: tuple[Library, setup.Initialised],
+) -> None:
+    library, made = starters
+    first = search.search(library, Query(made.question))
+    assert (
+        first.hits[0].entry.title == "Name files that a merge dropped although nobody deleted them"
+    )
+    demo = (Path(__file__).parents[2] / ".ci" / "demo").read_text()
+    third = demo.partition('say "3.')[2].partition('say "4.')[0]
+    questions = re.findall(r'recall search "([^"]+)"( --type script)?', third)
+    assert len(questions) == 3
+    for question, scripts in questions:
+        kinds = frozenset({Kind.SCRIPT}) if scripts else frozenset[Kind]()
+        answer = search.search(library, Query(question, Filter(kinds=kinds)))
+        assert answer.hits, question
+        assert not answer.weak, question
+
+
+def test_what_one_is_about_to_do_brings_no_lessons_that_are_not_about_it(
+    starters: tuple[Library, setup.Initialised],
+) -> None:
+    library, _ = starters
+    near = context.find_context(library, ContextQuery(query="start a subprocess with a pipe"))
+    assert "Waiting for a child whose pipe nobody reads hangs for ever" in {
+        entry.title for entry in near.entries
+    }
+    far = context.find_context(library, ContextQuery(query="retry http requests"))
+    assert [entry.title for entry in far.entries if "retry" not in entry.snippet] == []

@@ -61,7 +61,8 @@ class Initialised(NamedTuple):
     """What `init` did. `created` False means the repository was already there and complete.
 
     `entries` are in it now; `cloned` is the address that it was cloned from. `hosts`: agent hosts
-    of this machine that are not connected; `connected`: what was changed for that.
+    of this machine that are not connected; `connected`: what was changed for that. `question`: one
+    that an entry here is known to answer.
     """
 
     path: str
@@ -74,6 +75,7 @@ class Initialised(NamedTuple):
     cloned: str = ""
     hosts: tuple[str, ...] = ()
     connected: tuple[Any, ...] = ()
+    question: str = ""
 
 
 # of connectors, for the interfaces
@@ -82,6 +84,8 @@ __all__ = ["Host", "HostChange", "Target"]
 SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
+# What an entry of the starter set answers, by its words and by its meaning
+_STARTERS_ANSWER = "a merge lost a file"
 
 _AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 
@@ -654,8 +658,20 @@ def init_repository(
             cloned = ""
         if cloned and entries:
             notes += _meaning_of_a_clone(repo, entries)
+    if starters and made.created:
+        question = _STARTERS_ANSWER
+    else:
+        question = ""
     return Initialised(
-        str(made.root), made.created, made.adopted, lines, made.commit, notes, entries, cloned
+        str(made.root),
+        made.created,
+        made.adopted,
+        lines,
+        made.commit,
+        notes,
+        entries,
+        cloned,
+        question=question,
     )
 
 

@@ -180,8 +180,11 @@ def initialised(value: setup.Initialised, view: View) -> str:
     else:
         adopted = ""
     done = block(f"{made}: {line(value.path)}", (adopted, *map(line, value.hooks)))
-    if value.entries:
-        following = 'search "undo a commit"'
+    if value.question:
+        following = f'search "{line(value.question)}"'
+    elif value.entries:
+        # nobody knows yet what these answer
+        following = "recall list"
     else:
         following = 'add --title "what you learned" --content "…"'
     if value.path == view.root:

@@ -13,7 +13,7 @@ from ai_lessons.model import failures
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, Confidence, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, globs
-from ai_lessons.search.ranking import context_boost, context_weights
+from ai_lessons.search.ranking import BAR, context_boost, context_weights
 from ai_lessons.telling.filtering import Candidate, EntryFilter, injection_events
 from ai_lessons.telling.matching import names_code
 from ai_lessons.telling.offers import helping
@@ -226,14 +226,22 @@ class _Asked:
     def _with_searched(
         self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind
     ) -> list[EntrySummary]:
-        """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any."""
+        """These, and those of a kind that a search among `kinds` finds by the words of the query, if it has any.
+
+        Of lessons only what is an answer by itself: what a reader of results passes over, an agent
+        that is about to act would take for advice.
+        """
         query = self._query
         if not query.query.strip():
             return summaries
         search = Query(query.query, Filter(kinds, query.project), limit=self._budget, plain=True)
         result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
         ids = {summary.id for summary in summaries}
-        hits = () if result.weak else (hit.entry for hit in result.hits)
+        found = []
+        if not result.weak:
+            for hit in result.hits:
+                if kind is Kind.RULE or (hit.entry.score or 0.0) >= BAR:
+                    found.append(hit.entry)
         return summaries + [
-            x for x in hits if x.kind is kind and x.id not in ids and self._may_come(x)
+            x for x in found if x.kind is kind and x.id not in ids and self._may_come(x)
         ]
