@@ -21,7 +21,8 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from ai_lessons.app import setup
-from ai_lessons.app.anchors import CodeFolder, stated
+from ai_lessons.app.anchor_writing import stated
+from ai_lessons.app.code_folder import CodeFolder
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.anchors import Anchor, Verdict, anchors_of

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import (
+    anchor_renewal,
     anchors,
+    code_folder,
     editing,
     entries,
     harvest,
@@ -97,7 +99,9 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
     (problem,) = validation.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
-    assert "+        return sum(lines) * 100" in anchors.code_diff(world.library.primary, summary)
+    assert "+        return sum(lines) * 100" in anchor_renewal.code_diff(
+        world.library.primary, summary
+    )
     editing.keep(world.fresh(cwd=shop), lesson)
     assert look(world, shop, lesson).verdict == "holds"
     assert outdated.review(world.library) == ()
@@ -434,7 +438,7 @@ def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_
 
 def test_code_that_holds_takes_no_question_to_git(world: World, shop: Path, started: Path) -> None:
     add(world, shop, about=[TOTAL])
-    code = anchors.code_around(world.fresh(cwd=shop).primary)
+    code = code_folder.code_around(world.fresh(cwd=shop).primary)
     assert code
     started.unlink(missing_ok=True)
     assert code.look(Anchor("src/cart.py", "Cart.total"), "shop").verdict == "holds"

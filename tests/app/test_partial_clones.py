@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import anchors, editing, entries, search, sharing
+from ai_lessons.app import anchor_renewal, editing, entries, search, sharing
 from ai_lessons.app.answers import LessonDraft, Query
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
@@ -108,7 +108,7 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
     assert search.search(world.fresh(cwd=code.root), Query("totals")).hits
     put_file(code.root / "src/cart.py", "")
     assert entries.show(world.fresh(cwd=code.root), lesson).entry.verdict == "gone"
-    assert anchors.code_diff(world.library.primary, shown)
+    assert anchor_renewal.code_diff(world.library.primary, shown)
     assert not code.asked
 
 

@@ -323,7 +323,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     written = " \n".join(
         filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content))
     )
-    about, globs, about_notes = app.anchors.stated(repo, draft.about, written, project)
+    about, globs, about_notes = app.anchor_writing.stated(repo, draft.about, written, project)
     stated["applies_to"] = [*dict.fromkeys((*layout.globs([*draft.applies_to]), *globs))]
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), links=links, about=about, **stated
@@ -480,7 +480,7 @@ def _changes_of_about(
 
     Globs of files go to `applies_to`, beside those stated there.
     """
-    spoken = app.anchors.stated(repo, about, "", project)
+    spoken = app.anchor_writing.stated(repo, about, "", project)
     if not spoken.globs:
         return {ABOUT: spoken.about or REMOVE}
     if summary.kind not in {Kind.LESSON, Kind.RULE}:
@@ -577,7 +577,7 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     repo, summary = opened.writing(ref)
     entry, _ = repo.load(summary.id)
     text = "\n".join((entry.title, str(entry.pattern or ""), entry.rationale, entry.body))
-    about, notes, changed, outdated = app.anchors.looked_again(repo, summary, text)
+    about, notes, changed, outdated = app.anchor_renewal.looked_again(repo, summary, text)
     if outdated:
         question = f"[{summary.handle}] still says {', '.join(outdated)}: {'; '.join(changed)}"
         if not sure(question):

@@ -227,7 +227,9 @@ def keep(
     programs = []
     for form in command_forms.named_forms(candidate.when):
         programs.append(form.words[0])
-    about = app.anchors.of_session(opened.primary, candidate.edited, programs, candidate.project)
+    about = app.anchor_writing.of_session(
+        opened.primary, candidate.edited, programs, candidate.project
+    )
     lesson = lesson._replace(
         about=about, project=candidate.project, applies_to=candidate.applies_to
     )
@@ -291,7 +293,9 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
         if candidate.title in waiting:
             continue
         _, _, quotes = draft(candidate).partition("\n\n")
-        about = app.anchors.of_session(opened.primary, candidate.edited, (), candidate.project)
+        about = app.anchor_writing.of_session(
+            opened.primary, candidate.edited, (), candidate.project
+        )
         why = f"{candidate.because}, last on {candidate.quotes[0].at[:10]}; drafted from transcripts: give it a title"
         rule = RuleDraft(
             candidate.title, why, quotes, project=candidate.project, about=about or None

@@ -11,7 +11,7 @@ from shlex import quote as for_shell
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app import anchors, authorship, editing, sources
+from ai_lessons.app import anchors, authorship, code_folder, editing, sources
 from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.sources import GONE
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
@@ -87,7 +87,7 @@ class Review:
         self._repeated = editing.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in sources.stale(self._repo)}
         self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
-        self._code = anchors.code_around(self._repo)
+        self._code = code_folder.code_around(self._repo)
         summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
         drafts = []
         for x in summaries.values():

@@ -690,7 +690,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         else:
             project = GLOBAL_PROJECT
         text = " \n".join((draft.title, draft.rationale, draft.content))
-        about, globs, _ = app.anchors.stated(repo, draft.about, text, project)
+        about, globs, _ = app.anchor_writing.stated(repo, draft.about, text, project)
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),

@@ -1,6 +1,6 @@
 """Anchors: which code and versions an entry speaks of, and whether a text still has them as they were. Pure.
 
-Reads texts that it is given; `app.anchors` finds them on the disk and in git's history.
+Reads texts that it is given; `app.code_folder` finds them on the disk and in git's history.
 """
 
 from __future__ import annotations

@@ -512,7 +512,7 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
     warnings = [call.view.paint(f"! {line(reason.detail)}", "warn") for reason in reasons]
     text = interfaces_text.shown(app.entries.show(call.library, entry.id), call.view)
     if any(reason.reason == "about" for reason in reasons):
-        changed = app.anchors.code_diff(call.library.primary, entry)
+        changed = app.anchor_renewal.code_diff(call.library.primary, entry)
         if changed:
             text += f"\n\nThe code it speaks of:\n{interfaces_text.diff(changed, call.view)}"
     _card(call, "\n".join([*warnings, "", text]))
