@@ -17,6 +17,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from ai_lessons.app.search import PROMPT
 from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.interfaces.mcp import server
 from interfaces.mcp_world import PROGRAM, connected
@@ -305,3 +306,19 @@ def test_a_place_that_is_taken_a_root_that_is_none_and_a_token_that_callers_coul
     ):
         done = run("admin", "mcp", "--http", place, *options)
         assert (done.code, words in done.err) == (code, True), done.err
+
+
+def test_each_connection_is_asked_once_for_what_is_missing_where_it_can_be_told(
+    knowledge: Path,
+) -> None:
+    """Clients whose requests stand alone are not asked: nobody knows what they were asked before."""
+    gap = {"query": "xylophone zeppelin quokka"}
+    with (
+        serving("--http", "127.0.0.1:0") as served,
+        connected(served.url, mode="legacy") as one,
+        connected(served.url, mode="legacy") as other,
+        connected(served.url) as alone,
+    ):
+        asking = (one, one, other, one, alone)
+        prompts = [agent.call("search", **gap)["prompt"] for agent in asking]
+    assert prompts == [PROMPT, "", PROMPT, "", ""]

@@ -44,7 +44,8 @@ class Query(NamedTuple):
     `auto`. `approvals` asks who approved the rules that are found, `every` for what is superseded,
     too. `limit`: the most results; 0 for five, and up to ten where they are near the best.
     `typing`: a person types it and sees each answer, so files are looked at every few seconds, and
-    nothing is prompted.
+    nothing is prompted. `connection`: of the clients of one process, the one that asks, where that
+    is known.
     """
 
     text: str
@@ -56,6 +57,7 @@ class Query(NamedTuple):
     plain: bool = False
     every: bool = False
     typing: bool = False
+    connection: str = ""
 
 
 class Hit(NamedTuple):

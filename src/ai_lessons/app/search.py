@@ -257,7 +257,12 @@ def search(library: Library, query: Query) -> Answer:
     )
     by_agent = query.approvals or bool(library.primary.options.agent)
     is_gap = answer.nothing or answer.weak
-    if is_gap and not query.typing and by_agent and _first_time(library.primary.options):
+    if (
+        is_gap
+        and not query.typing
+        and by_agent
+        and _first_time(library.primary.options, query.connection)
+    ):
         prompt = PROMPT
     else:
         prompt = ""
@@ -273,12 +278,12 @@ def search(library: Library, query: Query) -> Answer:
     )
 
 
-def _first_time(options: Options) -> bool:
+def _first_time(options: Options, connection: str) -> bool:
     """Whether the agent that calls was not asked for a contribution in this session yet.
 
     A connection of MCP is a session; without one nobody knows what was asked before.
     """
-    name = options.session
+    name = options.session or connection
     if not name:
         return False
     with (

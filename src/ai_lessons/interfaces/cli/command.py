@@ -788,10 +788,11 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
 class Call:
     """Global options, and what a command needs beyond its own arguments.
 
-    `tool`: an agent calls it over MCP.
+    `tool`: an agent calls it over MCP, `connection` says in which connection where that is known.
     """
 
     tool: ClassVar[bool] = False
+    connection: str = ""
     repo: str | None = None
     tier: str | None = None
     json: bool = False

@@ -98,7 +98,14 @@ def search(
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
     query = Query(
-        " ".join(words), Filter(**filters), context_tags, limit, explain, call.by_agent, every=every
+        " ".join(words),
+        Filter(**filters),
+        context_tags,
+        limit,
+        explain,
+        call.by_agent,
+        every=every,
+        connection=call.connection,
     )
     if call.tool:
         answer = telling.context.helping_or_found(call.library, query, call.ask)

@@ -18,6 +18,7 @@ import click
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool as ServedTool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.types import (
     CallToolResult,
     ClientCapabilities,
@@ -79,6 +80,19 @@ def client_name(ctx: Context[Any, Any] | None) -> str:
     if ctx:
         params = ctx.session.client_params
     return (params.client_info.name.strip() if params else "") or "mcp"
+
+
+def connection_of(ctx: Context[Any, Any] | None) -> str:
+    """The name of the session of a client over HTTP; empty where each request stands alone.
+
+    Where there are sessions the transport lets only an id through that it gave itself.
+    """
+    if ctx is None or ctx.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return ""
+    name = (ctx.headers or {}).get(MCP_SESSION_ID_HEADER, "")
+    if not name:
+        return ""
+    return f"mcp-{name}"
 
 
 class Stopping(BaseException):
@@ -637,6 +651,7 @@ class AgentCommand(NamedTuple):
     def _run(self, arguments: Data, ctx: Context[Any, Any] | None) -> CallToolResult:
         """Run the command on what the agent sent."""
         tool, pool, call = self.tool, self.pool, ToolCall(self.pool, self.tool)
+        call.connection = connection_of(ctx)
         with pool.naming_upgrades():
             try:
                 values = self._values(arguments)
