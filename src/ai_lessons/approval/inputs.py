@@ -36,7 +36,10 @@ NOTHING: Final = "-"
 
 
 class Remembered(NamedTuple):
-    """By ref the last tip and policy that raised no alarm, and the address of the forge that a person took it from."""
+    """By ref the last tip and policy that raised no alarm.
+
+    And the address of the forge that a person took it from.
+    """
 
     tips: Mapping[str, str] = {}
     policies: Mapping[str, ApprovalPolicy] = {}
@@ -81,12 +84,11 @@ def save(state_dir: Path, remembered: Remembered) -> None:
 
 
 class BranchInputs(NamedTuple):
-    """What the verdicts on one branch are made from: its `tip` (None.
+    """What the verdicts on one branch are made from: its `tip`, what is remembered, the signers.
 
-    No such branch), what is remembered, the signers.
-
-    `memory`, `signers` and `around` are digests: of what is remembered, of the list of signers, and
-    of where the history ends in a shallow clone, with filters.
+    `tip` is None where there is no such branch. `memory`, `signers` and `around` are digests: of
+    what is remembered, of the list of signers, and of where the history ends in a shallow clone,
+    with filters.
     """
 
     ref: str
@@ -103,9 +105,10 @@ class BranchInputs(NamedTuple):
 
 
 class Forge(NamedTuple):
-    """The remote's branch that decides under `forge`, `ref` empty where no remote has the acknowledged address.
+    """The remote's branch that decides under `forge`.
 
-    `today`: the address of the remote that the approval branch follows; `acknowledged`: None, if no person took one.
+    `ref` is empty where no remote has the acknowledged address. `today`: the address of the remote
+    that the approval branch follows; `acknowledged`: None, if no person took one.
     """
 
     ref: str
@@ -173,9 +176,8 @@ def forge_of(worktree: Worktree, ref: str, remembered: Remembered) -> Forge:
 def plain_address(url: str, top: Path) -> str:
     """An address without what differs between ways to one repository.
 
-    Scheme, user, standard port, `.git`.
-
-    `git@github.com:acme/kb.git` and `https://github.com/acme/kb` are `github.com/acme/kb`.
+    That is scheme, user, standard port and `.git`. `git@github.com:acme/kb.git` and
+    `https://github.com/acme/kb` are `github.com/acme/kb`.
     """
     if match := re.fullmatch(
         r"(?:ssh|git|git\+ssh|https?)://(?:[^/@]*@)?([^/:]+)(?::(\d+))?/+(.*)", url

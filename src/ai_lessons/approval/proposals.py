@@ -187,7 +187,10 @@ def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
 
 
 def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
-    """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
+    """The entry that the branch `name` is about, by the owners of its files.
+
+    Also what is wrong with that name.
+    """
     every = sorted(set().union(*owned.values()))
     is_rules = name.startswith(PROPOSALS)
     if is_rules:
@@ -338,9 +341,10 @@ def unmerged(trunk: Trunk, rejected: Collection[str]) -> dict[str, str]:
 
 
 class ProposalPage(NamedTuple):
-    """Open proposals, oldest first; by writer the number of branches that were not read.
+    """Open proposals, oldest first.
 
-    By ref why one cannot be.
+    `left_out`: by writer the number of branches that were not read. `damaged`: by ref why one
+    cannot be.
     """
 
     proposals: list[OpenProposal]
@@ -380,7 +384,7 @@ def _in_turn(
 ) -> list[tuple[str, str]]:
     """The refs and their last writers: `first`, then one of each writer, newest first.
 
-    Local branches are one's.
+    Local branches count as those of one writer.
     """
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
@@ -522,7 +526,10 @@ def _is_taken(trunk: Trunk, base: ObjectID | None, name: str, pieces: Sequence[P
 def _line(
     repo: Repo, trunk: Trunk, tip: str
 ) -> tuple[tuple[RawCommit, ...], ObjectID | None] | None:
-    """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
+    """The commits that a branch has and the approval branch has not, newest first.
+
+    Also the commit where it left the approval branch.
+    """
     commits: dict[str, RawCommit] = {}
     edges: list[str] = []
     ahead = [tip]

@@ -183,11 +183,11 @@ def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
 
 def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     """Texts (None: removals) without enough evidence, and what evidence they have."""
-    by_key: dict[tuple[str, str, str | None], Evidence] = {}
+    unapproved: dict[tuple[str, str, str | None], Evidence] = {}
     for rule, verdict in view.verdicts.items():
         for change in verdict.unapproved:
-            by_key[(rule, change.path, change.blob)] = change.evidence
-    return by_key
+            unapproved[(rule, change.path, change.blob)] = change.evidence
+    return unapproved
 
 
 def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:

@@ -270,10 +270,10 @@ def _served_before(worktree: Worktree, ref: str) -> dict[str, tuple[str, str]]:
     """
     try:
         if (cached := noted(worktree, ref)) is not None:
-            by_key: dict[str, tuple[str, str]] = {}
+            served: dict[str, tuple[str, str]] = {}
             for rule, path in cached.view.lapsed.items():
-                by_key[rule] = (path, "")
-            return by_key
+                served[rule] = (path, "")
+            return served
         file = note_file(worktree, ref)
         every = (kept(file, earlier) for earlier in _EARLIER)
         view: list[Any] = next(filter(None, every), [[]])[0]
@@ -338,11 +338,13 @@ def derive(
     only_look: bool = False,
     anew: bool = False,
 ) -> BranchView:
-    """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
+    """The approval branch `ref` (full name) as it stands now.
 
-    `signers`: whose signatures count under `signed`; under `forge` `ref` is the remote-tracking branch, or, with
-    `merges_only`, what a merge brought there counts. It is judged once, until it, the signers or the memory change.
-    `only_look`: nothing is remembered. `anew`: what came is known to concern approval. Raises UnsupportedRepository.
+    It has a verdict on every rule that the branch ever had. `signers`: whose signatures count under
+    `signed`; under `forge` `ref` is the remote-tracking branch, or, with `merges_only`, what a
+    merge brought there counts. It is judged once, until it, the signers or the memory change.
+    `only_look`: nothing is remembered. `anew`: what came is known to concern approval. Raises
+    UnsupportedRepository.
     """
     inputs = read_branch(worktree, ref, signers.digest)
     if inputs.tip is None:

@@ -105,9 +105,10 @@ def _standing(tip: State, rule: str, branch: str) -> Approval:
 def _signed(
     walk: Walk, tip: State, signers: Signers, *, distinct: bool
 ) -> tuple[dict[str, Approval], dict[str, Evidence]]:
-    """For each rule the newest good line, and for texts that only lack a good signature what approves them without.
+    """For each rule the newest good line.
 
-    Lines are verified newest first, until one is good.
+    Also, for texts that only lack a good signature, what approves them without. Lines are verified
+    newest first, until one is good.
     """
     good = _good_approvals(walk, signers, distinct=distinct)
     approved = {}

@@ -179,7 +179,7 @@ class ByRule(Generic[V]):
 class State(NamedTuple):
     """A commit: its rules' files, what is approved there, how each text came that is not.
 
-    All that it contains.
+    `history` is all that it contains.
     """
 
     places: ByRule[Places]
@@ -560,7 +560,10 @@ class Walk:
         changed: Sequence[str],
         lines: Sequence[ApprovalLine],
     ) -> tuple[dict[str, Approval], dict[str, str]]:
-        """What this commit approves, by rule, and why it does not approve the other rules that it changed."""
+        """What this commit approves, by rule.
+
+        Also why it does not approve the other rules that it changed.
+        """
         before, after = merge.before, merge.after
         approved: dict[str, Approval] = {}
         reasons: dict[str, str] = {}

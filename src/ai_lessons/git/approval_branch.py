@@ -185,7 +185,10 @@ def short_name(ref: str) -> str:
 
 
 def proposal_refs(worktree: Worktree, *families: str) -> dict[str, str]:
-    """Full names of proposal branches (of these families, or all) and where they point, loose before packed ones."""
+    """Full names of proposal branches and where they point, loose before packed ones.
+
+    `families`: of these alone.
+    """
     families = families or (PROPOSALS, OTHERS)
     refs: dict[str, str] = {}
     common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1

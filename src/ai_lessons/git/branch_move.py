@@ -214,11 +214,9 @@ def clear_locks(worktree: Worktree) -> None:
 def changed(
     worktree: Worktree, tip: str | None, entries: Mapping[bytes, TreeEntry | None]
 ) -> Iterator[Path]:
-    """A new index with these entries (mode, blob.
+    """A new index with these entries by path from the top, for `install` with this tip.
 
-    None: dropped) by path from the top, for `install` with this tip.
-
-    Raises StorageFailed.
+    An entry is (mode, blob), None where it is dropped. Raises StorageFailed.
     """
     made, original = _proof(worktree, tip or ""), worktree.git_dir / "index"
     # a file that goes makes room for a folder
@@ -301,10 +299,8 @@ def land(
 ) -> BranchUpdate:
     """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved.
 
-    Files and index follow.
-
-    Raises Conflict, StorageFailed. UnsavedEdits: the user edited one of the files; then nothing is
-    changed.
+    Files and index follow. Raises Conflict, StorageFailed. UnsavedEdits: the user edited one of the
+    files; then nothing is changed.
     """
     if not ref.startswith("refs/heads/"):
         # a branch of a remote moves by what is pushed there
@@ -347,10 +343,8 @@ def land(
 def check_out(worktree: Worktree, what: str, *command: str, log: str) -> None:
     """Run a git command by which branch, index and files become those of `what`.
 
-    Git checks before it changes anything.
-
-    Raises UnsavedEdits: the user edited one of the files. GitLocked: the branch moved.
-    StorageFailed.
+    Git checks before it changes anything. Raises UnsavedEdits: the user edited one of the files.
+    GitLocked: the branch moved. StorageFailed.
     """
     durable, reflog = ("-c", "core.fsync=added,reference"), {"GIT_REFLOG_ACTION": log}
     with held_back():

@@ -46,9 +46,9 @@ _MOST_FILES: Final = 2_000_000
 
 
 class _File(NamedTuple):
-    """A file of a checkpoint: its ref, its path there, its blob, and its size (-1.
+    """A file of a checkpoint: its ref, its path there, its blob, and its size.
 
-    It is not here).
+    The size is -1 where a partial clone does not have it.
     """
 
     ref: str
@@ -68,10 +68,9 @@ class _File(NamedTuple):
 def transcripts(folder: Path, ref: str = "") -> Iterator[tuple[str, str, bytes]]:
     """The sessions at a ref, at all refs below it, or wherever Entire keeps them.
 
-    Name, `ref:path`, and what it holds.
-
-    `metadata.json` beside a file names its session; of several files of one session the longest
-    counts. Raises NotFound: no such ref. NoRepository and its like: see `worktree.locate`.
+    Of each its name, `ref:path`, and what it holds. `metadata.json` beside a file names its
+    session; of several files of one session the longest counts. Raises NotFound: no such ref.
+    NoRepository and its like: see `worktree.locate`.
     """
     worktree = objects.repository(folder)
     trees = _trees(worktree, [ref] if ref else [BRANCH, REFS])
@@ -85,7 +84,10 @@ def transcripts(folder: Path, ref: str = "") -> Iterator[tuple[str, str, bytes]]
 
 
 def _trees(worktree: Worktree, refs: Sequence[str]) -> list[tuple[str, str]]:
-    """The refs of these names, of each its own branch before the remote's, and the id of the tree of each."""
+    """The refs of these names, and the id of the tree of each.
+
+    Of each its own branch comes before the remote's.
+    """
     named = list[tuple[str, str]]()
     for ref in refs:
         for pattern in (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref):

@@ -70,9 +70,10 @@ _UNDECODED: Final = expression("[\ud800-\udfff]")
 
 
 class RawCommit:
-    """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree.
+    """One commit; `parents` are those that git follows here.
 
-    `mixed`: against its first parent it changes other files, too, than `changes` tell.
+    `changes` are those against each of them, or against the empty tree. `mixed`: against its first
+    parent it changes other files, too, than `changes` tell.
     """
 
     def __init__(self, record: bytes) -> None:
@@ -210,15 +211,18 @@ def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str
     Never one that is missing or has missing ancestors.
     """
     inside = around(worktree, tip, commits)
-    results: set[str] = set()
+    held: set[str] = set()
     for commit in commits:
         if inside.get(commit):
-            results.add(commit)
-    return results
+            held.add(commit)
+    return held
 
 
 def around(worktree: Worktree, tip: str, commits: Collection[str]) -> dict[str, bool]:
-    """Whether `tip` is or contains each of the commits, those that it lacks behind them, and where these left it."""
+    """Whether `tip` is or contains each of the commits.
+
+    Also those that it lacks behind them, and where these left it.
+    """
     names = []
     for commit in dict.fromkeys(commits):
         if commit:
@@ -279,11 +283,11 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
     def read(part: Sequence[str]) -> list[tuple[str, bytes]]:
         answers = plumbing.objects(worktree, part, contents=True)
-        results: list[tuple[str, bytes]] = []
+        answered: list[tuple[str, bytes]] = []
         for row, data in answers:
             if len(row) == 3:
-                results.append((row[0].decode(), data))
-        return results
+                answered.append((row[0].decode(), data))
+        return answered
 
     return dict(readable(small, read)[0])
 
@@ -301,11 +305,11 @@ def _here(worktree: Worktree, ids: list[str]) -> list[str]:
         controldir=os.fspath(worktree.git_dir),
         worktree=os.fspath(worktree.top),
     ) as repo:
-        results: list[str] = []
+        present: list[str] = []
         for name in ids:
             if ObjectID(name.encode()) in repo.object_store:
-                results.append(name)
-        return results
+                present.append(name)
+        return present
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -360,9 +364,9 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
 def _changes(
     worktree: Worktree, pairs: Collection[tuple[str, str]], *, everywhere: bool = False
 ) -> tuple[dict[tuple[str, str], tuple[PathChange, ...]], set[tuple[str, str]]]:
-    """The differences between trees in rule files and watched files, and the pairs that differ in other files, too.
+    """The differences between trees in rule files and watched files.
 
-    `everywhere`: also outside of our folder.
+    Also the pairs that differ in other files, too. `everywhere`: also outside of our folder.
     """
     changes: dict[tuple[str, str], tuple[PathChange, ...]] = {}
     mixed: set[tuple[str, str]] = set()
@@ -429,9 +433,10 @@ _MOST: Final = 1 << 20
 def texts(
     worktree: Worktree, paths: Mapping[str, str], raw: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Contents by blob as a checkout at these paths (by blob, from the root) would show them, lines ended by LF.
+    """Contents by blob as a checkout at these paths would show them, lines ended by LF.
 
-    Where a filter fails it is what git keeps. Programs are started only where there may be a filter.
+    The paths are by blob, from the root. Where a filter fails it is what git keeps. Programs are
+    started only where there may be a filter.
     """
     folders: dict[str, bool] = {}
     candidates = {}
@@ -455,7 +460,10 @@ def texts(
 
 
 def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those of these paths (from the root) whose files go through a filter, so that git keeps other bytes of them."""
+    """Those of these paths whose files go through a filter.
+
+    Then git keeps other bytes of them. The paths are from the root.
+    """
     folders: dict[str, bool] = {}
     candidates = []
     for path in paths:
@@ -514,7 +522,10 @@ class ChangingCommit(NamedTuple):
 
 
 def changing(worktree: Worktree, paths: Collection[str], most: int) -> list[ChangingCommit]:
-    """The newest commits of HEAD that changed one of these files or folders, with those of them that each changed."""
+    """The newest commits of HEAD that changed one of these files or folders.
+
+    With those of them that each changed.
+    """
     fields = "--format=%x00%H%x00%h%x00%an%x00%as%x00%ct"
     flags = (f"-{most}", "--no-show-signature", "--no-renames", "--name-only", "-z", fields)
     commits = list[ChangingCommit]()

@@ -85,7 +85,10 @@ def dated(prefix: str, text: str) -> str:
 
 
 def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
-    """Branches that keep a side of a conflict, here or on a remote as of the last fetch, with their commits."""
+    """Branches that keep a side of a conflict, with their commits.
+
+    Here, or on a remote as of the last fetch.
+    """
     if remote:
         start = f"refs/remotes/{remote}/"
     else:
@@ -98,7 +101,7 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     rows = []
     for line in done.text.splitlines():
         rows.append(line.split(" "))
-    by_key: dict[str, str] = {}
+    branches: dict[str, str] = {}
     for ref, commit in rows:
-        by_key[ref.removeprefix(start)] = commit
-    return by_key
+        branches[ref.removeprefix(start)] = commit
+    return branches

@@ -37,7 +37,7 @@ class WrittenEncodings:
     def _ask(self) -> dict[str, str]:
         tracked = plumbing.run(self._worktree, "ls-files", "-z", cwd=self._worktree.root).names
         attributes = plumbing.attributes_of(self._worktree, tracked, ATTRIBUTE)
-        by_key: dict[str, str] = {}
+        encodings: dict[str, str] = {}
         for path, stated in attributes.items():
-            by_key[path] = stated[ATTRIBUTE]
-        return by_key
+            encodings[path] = stated[ATTRIBUTE]
+        return encodings

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Ctrl-C during the block takes effect right after it, in the main thread and where Python handles it."""
+    """Ctrl-C during the block takes effect right after it.
+
+    That holds in the main thread and where Python handles it.
+    """
     import signal
 
     handler = signal.getsignal(signal.SIGINT)
@@ -433,9 +436,9 @@ def write_json(file: Path, value: object, *, durable: bool = False) -> None:
 
 
 def can_hold_index(folder: Path) -> bool:
-    """Whether files can be made, linked (so LanceDB commits.
+    """Whether files can be made, linked and locked there, given space.
 
-    Not on exFAT, SMB, FUSE) and locked there, given space.
+    LanceDB commits by a link, which exFAT, SMB and FUSE lack.
     """
     probe, link = (folder / f"{TEMPORARY}{os.urandom(8).hex()}.tmp" for _ in range(2))
     try:

@@ -174,9 +174,9 @@ class History:
         return bool(done.out)
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
-        """Every commit of any branch here that changed one of these files (none named.
+        """Every commit of any branch here that changed one of these files, children first.
 
-        Any), children first.
+        Without files: every commit.
         """
         prefix = self._worktree.prefix
         places = [prefix + path for path in paths] or [prefix or "."]
@@ -246,11 +246,11 @@ class History:
         Where it has none the path is left out.
         """
         blobs, prefix = plumbing.files_of(self._worktree, "HEAD"), self._worktree.prefix
-        by_key: dict[str, str] = {}
+        in_head: dict[str, str] = {}
         for path in paths:
             if prefix + path in blobs:
-                by_key[path] = blobs[prefix + path]
-        return by_key
+                in_head[path] = blobs[prefix + path]
+        return in_head
 
     def first(self, paths: Collection[str]) -> list[str]:
         """Those of these files that HEAD has, the first that came to its line of first parents first."""
@@ -340,13 +340,13 @@ def unified(
         for tag, start, end, new_from, new_to in group:
             lines += [f"{' ' if tag == 'equal' else '-'}{line}" for line in old[start:end]]
             lines += [f"+{line}" for line in new[new_from:new_to] if tag != "equal"]
-    results = []
+    ended = []
     for line in lines:
         if line.endswith("\n"):
-            results.append(line)
+            ended.append(line)
         else:
-            results.append(f"{line}\n\\ No newline at end of file\n")
-    return "".join(results)
+            ended.append(f"{line}\n\\ No newline at end of file\n")
+    return "".join(ended)
 
 
 def _range(start: int, end: int) -> str:

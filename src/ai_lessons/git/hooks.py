@@ -18,7 +18,10 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 
 
 class Marks(NamedTuple):
-    """The lines around a part of ours, the pattern of the first, and that of the part and the line feed before it."""
+    """The lines around a part of ours, and how it is found.
+
+    The pattern of the first line, and that of the part with the line feed before it.
+    """
 
     begin: str
     end: str
@@ -267,10 +270,11 @@ def _each(
         and Path(os.path.abspath(repository.top / path)).resolve() != folder.resolve()
     ):
         return (f"left alone, core.hooksPath is {path}: {advice}",)
-    results = []
+    outcomes = []
     for name in names:
-        results.append(f"{name}: {_hook(folder / name, (scripts / name).read_text(), advice, job)}")
-    return tuple(results)
+        script = (scripts / name).read_text()
+        outcomes.append(f"{name}: {_hook(folder / name, script, advice, job)}")
+    return tuple(outcomes)
 
 
 def _hook(file: Path, script: str, advice: str, job: str) -> str:

@@ -69,9 +69,9 @@ class PendingCommit(NamedTuple):
 
 
 class BatchRecord(NamedTuple):
-    """One batch that was committed: the branch tip it made, and the commit of each job (empty.
+    """One batch that was committed: the branch tip it made, and the commit of each job.
 
-    It changed nothing).
+    The commit is empty where a job changed nothing.
     """
 
     head: str
@@ -145,14 +145,14 @@ class Journal:
 
     def missing(self, root: Path) -> tuple[PendingCommit, ...]:
         """Committable jobs of which a file is gone that they wrote below `root`."""
-        results = []
+        lacking = []
         for job in self.pending():
             if any(
                 noted.size is not None and files.status_of(root, noted.path) is None
                 for noted in job.paths
             ):
-                results.append(job)
-        return tuple(results)
+                lacking.append(job)
+        return tuple(lacking)
 
     def waits(self, name: str) -> bool:
         """True while the job has no commit."""
@@ -262,11 +262,12 @@ def _listed(folder: Path, suffix: str) -> list[str]:
             names: Sequence[str] = os.listdir(folder)
         except FileNotFoundError:
             return []
-    results = []
+    stems = []
     for name in names:
         if name.endswith(suffix):
-            results.append(name.removesuffix(suffix))
-    return sorted(results)
+            stems.append(name.removesuffix(suffix))
+    # Names of jobs begin with the time
+    return sorted(stems)
 
 
 @contextmanager

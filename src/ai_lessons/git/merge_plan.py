@@ -121,9 +121,10 @@ def plan(
 def _merge_trees(
     worktree: Worktree, trees: Trees
 ) -> tuple[dict[bytes, Version], dict[bytes, Versions]]:
-    """The changes from ours to the merge, and by path the versions (base, ours, theirs) that git cannot merge.
+    """The changes from ours to the merge, and what git cannot merge.
 
-    By `read-tree` and not by `merge-tree`: docs/decisions.md, 9.
+    The latter by path: the versions (base, ours, theirs). By `read-tree` and not by `merge-tree`:
+    docs/decisions.md, 9.
     """
     unmerged: dict[bytes, list[Version]] = {}
     with (
@@ -150,9 +151,9 @@ def _merge_trees(
 def _with_moves(
     worktree: Worktree, repo: Repo, draft: Draft, trees: Trees
 ) -> tuple[Trees, dict[bytes, Versions]]:
-    """The trees with each file at its new path that one side moved and the other touched, and the versions of these.
+    """The trees with each file at its new path that one side moved and the other touched.
 
-    A file that both moved is at the path of theirs.
+    Also the versions of these files. A file that both moved is at the path of theirs.
     """
     # git reads from the disk
     draft.save()

@@ -476,7 +476,10 @@ class OnDisk(NamedTuple):
     unreadable: Mapping[str, StorageFailed]
 
     def entry_for(self, noted: PendingChange) -> tuple[bool, TreeEntry | None]:
-        """(True, the entry for the commit), or (False, None) where the user has removed or made the file since."""
+        """(True, the entry for the commit), or (False, None).
+
+        The latter where the user has removed or made the file since.
+        """
         if noted.gone:
             return noted.path in self.gone, None
         return noted.path in self.files, self.files.get(noted.path)

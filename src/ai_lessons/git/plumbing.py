@@ -315,9 +315,8 @@ def stood(worktree: Worktree, span: str, path: str, blob: str) -> bool:
 def once() -> Iterator[_Kept]:
     """What is asked of git's settings meanwhile is read once, and again after we change one.
 
-    Objects by two processes.
-
-    For one job: what somebody else sets meanwhile is not seen.
+    Objects are read by two processes that go on, and not by one for each question. For one job:
+    what somebody else sets meanwhile is not seen.
     """
     if outer := _ONCE.get():
         yield outer
@@ -335,12 +334,10 @@ def once() -> Iterator[_Kept]:
 def objects(
     worktree: Worktree, names: Sequence[str], *, contents: bool
 ) -> list[tuple[list[bytes], bytes]]:
-    """The row of `git cat-file` for each of these names (id, type, size.
+    """The row of `git cat-file` for each of these names, and with `contents` its bytes.
 
-    Or why not), and with `contents` its bytes.
-
-    Raises UnsupportedRepository: git ended, as it does at a damaged object. StorageFailed: it could
-    not be started.
+    A row is id, type and size, or why there is none. Raises UnsupportedRepository: git ended, as it
+    does at a damaged object. StorageFailed: it could not be started.
     """
     if not names:
         return []
@@ -440,11 +437,14 @@ def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | N
 
 
 def listed(paths: Iterable[str]) -> bytes:
-    """Paths as git reads them with `-z` from a pipe, where there may be more of them than a command line holds."""
-    results = []
+    """Paths as git reads them with `-z` from a pipe.
+
+    There may be more of them than a command line holds.
+    """
+    entries = []
     for path in paths:
-        results.append(os.fsencode(path) + b"\0")
-    return b"".join(results)
+        entries.append(os.fsencode(path) + b"\0")
+    return b"".join(entries)
 
 
 def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
@@ -455,10 +455,10 @@ def files_of(worktree: Worktree, commit: str) -> dict[str, str]:
     arguments = ("--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit)
     rows = run(worktree, *arguments, extra=OFFLINE).out.split(b"\0")
     plain = (row.partition(b"\t") for row in rows if row.startswith(b"100"))
-    by_key: dict[str, str] = {}
+    blobs: dict[str, str] = {}
     for what, _, name in plain:
-        by_key[os.fsdecode(name)] = what.split()[2].decode()
-    return by_key
+        blobs[os.fsdecode(name)] = what.split()[2].decode()
+    return blobs
 
 
 def attributes_of(
@@ -488,7 +488,10 @@ _CONVERSIONS: Final = ("filter", "text", "eol")
 def plain_attributes(
     worktree: Worktree, paths: Iterable[str], *names: str
 ) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Folder and environment in which git knows these attributes of these paths (from the root), and no others."""
+    """Folder and environment in which git knows these attributes of these paths alone.
+
+    The paths are from the root.
+    """
     # A filter runs only where the user's own settings define it. By an encoding or `ident`, which a
     # pulled .gitattributes may state as well, git would store other bytes than those that are read
     # and approved.
@@ -556,19 +559,19 @@ def smudged(worktree: Worktree, paths: Mapping[str, str]) -> dict[str, bytes]:
     if done.code:
         raise UnsupportedRepository(f"a git filter failed: {done.err}")
     parts = (part.partition(b"\n") for part in done.out.split(f"\n{mark} missing\n".encode()))
-    by_key: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for head, newline, data in parts:
         if newline:
-            by_key[head[:40].decode()] = data
-    return by_key
+            contents[head[:40].decode()] = data
+    return contents
 
 
 def unmerged(worktree: Worktree) -> frozenset[str]:
     """The paths (relative to `top`) that are in conflict in git's index."""
-    results = []
+    paths = []
     for row in run(worktree, "ls-files", "-u", "-z").names:
-        results.append(row.partition("\t")[2])
-    return frozenset(results)
+        paths.append(row.partition("\t")[2])
+    return frozenset(paths)
 
 
 def signed_commit(

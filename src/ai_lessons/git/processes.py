@@ -98,7 +98,10 @@ def _end(process: subprocess.Popen[bytes], *, own_group: bool) -> None:
 
 
 def _listen(pipe: IO[bytes], *receivers: Callable[[bytes], object]) -> threading.Thread:
-    """Give each piece of the output to the receivers, in another thread, which closes the pipe at its end."""
+    """Give each piece of the output to the receivers, in another thread.
+
+    It closes the pipe at its end.
+    """
 
     def listen() -> None:
         with pipe:

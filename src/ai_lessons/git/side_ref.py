@@ -35,9 +35,9 @@ TREE_BYTES: Final = 64 << 10
 
 
 class SideFile(NamedTuple):
-    """A file: the id of its blob, and its size in bytes (-1.
+    """A file: the id of its blob, and its size in bytes.
 
-    It is not here, as in a partial clone).
+    The size is -1 where it is not here, as in a partial clone.
     """
 
     name: str
@@ -138,11 +138,11 @@ def files_at(worktree: Worktree, commit: str) -> dict[str, str]:
     with opened(worktree) as repo:
         tree = Draft(repo).tree_of(commit)
         entries = list(iter_tree_contents(repo.object_store, tree))
-    by_key: dict[str, str] = {}
+    blobs: dict[str, str] = {}
     for entry in entries:
         if entry.path and entry.sha:
-            by_key[os.fsdecode(entry.path)] = entry.sha.decode()
-    return by_key
+            blobs[os.fsdecode(entry.path)] = entry.sha.decode()
+    return blobs
 
 
 def commit_of(

@@ -204,10 +204,11 @@ class Store:
         return tuple(self.journal.pending())
 
     def apply(self, job: Job) -> Applied:
-        """Write the job's files, all or none, note it, and try to commit it together with all jobs that wait.
+        """Write the job's files, all or none, and note it.
 
-        Raises Conflict: a file is not as expected, or its path is taken. Refused: a path outside, through a link, or
-        with a name that we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
+        Then try to commit it together with all jobs that wait. Raises Conflict: a file is not as
+        expected, or its path is taken. Refused: a path outside, through a link, or with a name that
+        we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
         with shared_files(self.worktree):
             name = self._put(job)
@@ -251,7 +252,10 @@ class Store:
         )
 
     def lost(self) -> list[tuple[PendingCommit, frozenset[str]]]:
-        """Jobs whose bytes are kept, oldest first, with the paths that neither the disk nor a commit has any more."""
+        """Jobs whose bytes are kept, oldest first.
+
+        With the paths that neither the disk nor a commit has any more.
+        """
         later: set[tuple[str, str]] = set()
         lost = []
         kept = [*self._common.kept(), *(self._spare.kept() if self._spare else ())]
@@ -427,7 +431,10 @@ class Store:
             yield
 
     def take_up_orphans(self) -> None:
-        """Take up jobs whose process died while it wrote their files, unless another process writes now."""
+        """Take up jobs whose process died while it wrote their files.
+
+        Unless another process writes now.
+        """
         if self.journal.orphans():
             with held(self.state_dir / _WRITE_LOCK, patience=0) as locked:
                 if locked:

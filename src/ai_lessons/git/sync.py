@@ -142,10 +142,10 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
 def torn_now(store: Store, place: RemoteBranch) -> tuple[EntryConflict, ...]:
     """The files that conflict with the remote's branch as it was fetched last."""
     with opened(store.worktree) as repo:
-        results = []
+        conflicts = []
         for torn in _torn(store, repo, place):
-            results.append(_entry(store, repo, torn))
-        return tuple(results)
+            conflicts.append(_entry(store, repo, torn))
+        return tuple(conflicts)
 
 
 def _torn(store: Store, repo: Repo, place: RemoteBranch) -> tuple[MergeConflict, ...]:
@@ -485,7 +485,10 @@ def _without_push(
 
 
 def _only_events(store: Store, remote_tip: str) -> bool:
-    """Whether all that the branch has beyond the remote's are recorded events, which this clone keeps anyway."""
+    """Whether all that the branch has beyond the remote's are recorded events.
+
+    This clone keeps these anyway.
+    """
     paths = changed(store.worktree, remote_tip, "HEAD")
     return all(path.startswith(os.fsencode(f"{store.prefix}{FOLDER}/")) for path in paths)
 
@@ -527,7 +530,10 @@ def _keep(
 def _names(
     targets: Iterable[str], results: Mapping[str, tuple[str, str]]
 ) -> tuple[tuple[str, ...], ...]:
-    """The branches that were pushed, those that were refused, and a sentence about each that was not pushed."""
+    """The branches that were pushed, and those that were refused.
+
+    Also a sentence about each that was not pushed.
+    """
     by_name = {}
     for target in targets:
         by_name[target.removeprefix(HEADS)] = results[target]

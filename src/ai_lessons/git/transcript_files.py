@@ -234,9 +234,10 @@ def _texts(db: sqlite3.Connection, layout: Tables, parts: Iterable[_Part]) -> It
 def _rows(
     db: sqlite3.Connection, layout: Tables, table: str, *names: str
 ) -> Iterator[tuple[Any, ...]]:
-    """The number of each row of a table and these columns of it, but for rows that are longer than we read.
+    """The number of each row of a table and these columns of it.
 
-    Raises sqlite3.Error: it has no such table or column. TranscriptTooLarge.
+    Rows that are longer than we read are left out. Raises sqlite3.Error: it has no such table or
+    column. TranscriptTooLarge.
     """
     quoted, columns = layout.get(table, ("", {}))
     if not columns.keys() >= set(names):

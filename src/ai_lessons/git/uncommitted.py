@@ -78,14 +78,14 @@ def unshared(store: Store) -> list[str]:
             "git status",
         ),
     )
-    results: list[str] = []
+    sentences: list[str] = []
     for count, noun, state, command in sorts:
         if count:
             if count == 1:
-                results.append(f"1 {noun} is {state}, so nobody else has it: {command}")
+                sentences.append(f"1 {noun} is {state}, so nobody else has it: {command}")
             else:
-                results.append(f"{count} {noun}s are {state}, so nobody else has them: {command}")
-    return results
+                sentences.append(f"{count} {noun}s are {state}, so nobody else has them: {command}")
+    return sentences
 
 
 def loose(store: Store) -> list[str]:

@@ -320,7 +320,10 @@ def _refuse_formats(worktree: Worktree) -> None:
 
 @contextmanager
 def shared_files(worktree: Worktree) -> Iterator[None]:
-    """What is made meanwhile can be written by the group, where git has that set (`core.sharedRepository`)."""
+    """What is made meanwhile can be written by the group, where git has that set.
+
+    See `core.sharedRepository` in git-config(1).
+    """
     value = read_settings(worktree.common_dir / "config").get("core.sharedrepository", "")
     if value.lower() in {"", "umask", *_FALSE}:
         yield

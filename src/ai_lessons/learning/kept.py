@@ -109,11 +109,11 @@ def _other_figures(seen: RuleSessions) -> list[str]:
         ("allowed in", seen.allowed),
         ("stated as not followed in", seen.ignored),
     )
-    results: list[str] = []
+    sentences: list[str] = []
     for words, number in figures:
         if number:
-            results.append(f"{words} {number:,}")
-    return results
+            sentences.append(f"{words} {number:,}")
+    return sentences
 
 
 def _sessions(number: int) -> str:

@@ -118,10 +118,9 @@ class Effect(NamedTuple):
 def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
     """The difference between sessions with and without, and its interval.
 
-    None while one of the two is missing.
-
-    One success and one failure are added to each side (Agresti and Caffo, The American Statistician
-    54, 2000), so that the interval holds for a handful of sessions, too.
+    None while one of the two is missing. One success and one failure are added to each side
+    (Agresti and Caffo, The American Statistician 54, 2000), so that the interval holds for a
+    handful of sessions, too.
     """
     if not shown or not left_out:
         return None

@@ -41,13 +41,12 @@ class TierPlace(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The tiers that are read from where one stands (none.
+    """The tiers that are read from where one stands, and all known, nearest first.
 
-    Only what is opened), and all known, nearest first.
-
-    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one
-    that is read was named, so that no other applies. `file`: where enterprises are named. `note`:
-    what is wrong with the project's own file about it.
+    `reads` is empty where only what is opened is read. `belongs_to`: the tier of the code project's
+    enterprise, known here or not. `named`: the one that is read was named, so that no other
+    applies. `file`: where enterprises are named. `note`: what is wrong with the project's own file
+    about it.
     """
 
     reads: tuple[TierPlace, ...] = ()

@@ -113,9 +113,9 @@ def parse(text: str) -> Anchor:
 
 
 def sorted_out(texts: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
-    """What people write in `--about`: code and packages, globs of files, and commands (`command.
+    """What people write in `--about`: code and packages, globs of files, and commands.
 
-    Gh pr create`).
+    A command is written `command: gh pr create`.
     """
     code, globs, commands = list[str](), list[str](), list[str]()
     for text in dict.fromkeys(map(str.strip, texts)):
@@ -257,7 +257,9 @@ _IMPORT = r"(?m)^[ \t]*(?:(?:import|from|use|export)\b.*?|.*\b(?:require|import)
 
 
 def brings(package: str, path: str, text: str) -> bool:
-    r"""Whether a command line (without a `path`) installs a package, or a file that is written asks for or imports it.
+    r"""Whether a command line installs a package, or a file that is written asks for it.
+
+    A command line has no `path`. To import a package is to ask for it.
 
     >>> brings("pypi/typing-extensions", "", "uv add 'typing_extensions>=4'"), brings("npm/ms", "", "git add ms")
     (True, False)
@@ -307,7 +309,10 @@ def _words(text: str, *, shares: bool = False) -> set[str]:
 
 
 def in_range(versions: str, used: str) -> bool:
-    """Whether a version, or range of versions, in use is among those of an anchor, as far as can be known."""
+    """Whether a version, or range of versions, in use is among those of an anchor.
+
+    As far as can be known.
+    """
     from ai_lessons.model.versions import score  # noqa: PLC0415  # few entries name versions
 
     ours, theirs = versions.replace(",", " "), used.replace(",", " ")

@@ -43,9 +43,9 @@ class Person(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """What a commit did to a path against one parent: blob ids, None for no text (of a rule.
+    """What a commit did to a path against one parent: blob ids.
 
-    Or another rule's).
+    None for no text, of a rule or of another rule's.
     """
 
     path: str
@@ -99,7 +99,10 @@ class UnapprovedChange(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The text of a rule in force (`path` and `blob`, or None), its evidence, and what else the branch has."""
+    """The text of a rule in force, its evidence, and what else the branch has.
+
+    `path` and `blob` are None where none is in force.
+    """
 
     rule: str
     in_force: bool
@@ -172,14 +175,12 @@ class Alarm(NamedTuple):
 
 
 class BranchView(NamedTuple):
-    """The approval branch as judged: its tip (None.
+    """The approval branch as judged: its tip, the policy, and the verdict on every rule.
 
-    No such branch), the policy, and the verdict on every rule.
-
-    `files` are its rule files and watched files, with their blobs. `stated` is the policy in its
-    settings; None where these cannot be read. `damaged`: a line about every rule file that could
-    not be read. `lapsed`: by id the path of a rule that an earlier edition served here, and that no
-    evidence of today approves.
+    The tip is None where there is no such branch. `files` are its rule files and watched files,
+    with their blobs. `stated` is the policy in its settings; None where these cannot be read.
+    `damaged`: a line about every rule file that could not be read. `lapsed`: by id the path of a
+    rule that an earlier edition served here, and that no evidence of today approves.
     """
 
     ref: str
@@ -372,11 +373,11 @@ def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | Non
     if match := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
         return (match[1],)
     if _OURS.fullmatch(subject):
-        results = []
+        proposals = []
         for key, value in trailers(message):
             if key == PROPOSAL_TRAILER:
-                results.append(value)
-        return tuple(results)
+                proposals.append(value)
+        return tuple(proposals)
     if subject.startswith(
         ("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")
     ):
@@ -484,10 +485,8 @@ def made_on(message: str) -> str:
 def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
     """Which of the merged sides are this branch, from here or of a remote, as the merge says.
 
-    A pull.
-
-    Names are compared whole. Git names a branch of a remote as such: `remote-tracking branch
-    'origin/main'`.
+    Such a merge is a pull. Names are compared whole. Git names a branch of a remote as such:
+    `remote-tracking branch 'origin/main'`.
     """
     match = _MERGE.fullmatch(subject_of(message))
     if match is None:
@@ -496,11 +495,11 @@ def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
     if match[1]:
         names = [name.partition("/")[2] for name in names]
     if len(names) == sides:
-        results = []
+        numbers = []
         for number, name in enumerate(names):
             if name == branch:
-                results.append(number)
-        return tuple(results)
+                numbers.append(number)
+        return tuple(numbers)
     # git leaves out parents that another one contains, so a name does not tell its side
     if all(name == branch for name in names):
         return tuple(range(sides))
@@ -508,9 +507,9 @@ def sides_of(message: str, branch: str, sides: int) -> tuple[int, ...]:
 
 
 class ApprovalLine(NamedTuple):
-    """What a person approved in a merge commit: this blob (None.
+    """What a person approved in a merge commit: this blob of a rule, for a list of signers.
 
-    The removal) of a rule, for a list of signers.
+    The blob is None where the removal was approved.
     """
 
     signers: str
@@ -538,9 +537,9 @@ def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
     else:
         lines = ()
     rows = filter(None, map(_LINE.fullmatch, lines))
-    results = []
+    approvals = []
     for row in rows:
-        results.append(
+        approvals.append(
             ApprovalLine(
                 row[1],
                 row[2],
@@ -548,4 +547,4 @@ def approval_lines(message: str) -> tuple[ApprovalLine, ...]:
                 None if row[4] == "-" else row[4],
             )
         )
-    return tuple(results)
+    return tuple(approvals)

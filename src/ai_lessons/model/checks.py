@@ -484,7 +484,10 @@ def _file(entry: Entry) -> str:
 
 
 def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    """Links without target (but for the original of a promotion), or between kinds that their relation excludes."""
+    """Links without target, or between kinds that their relation excludes.
+
+    The original of a promotion may lie in another repository.
+    """
     original = lessons.original_of(entry.fields.get("source"))
     for relation, target, _ in entry.links:
         if target not in by_id and stated_id(target) and not entry.derived and target != original:

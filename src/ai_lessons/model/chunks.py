@@ -304,10 +304,10 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
         *_opened(head, list(about), chunking),
         *_passages(code, _cut_script(entry, code, chunking)),
     ]
-    results = []
+    numbered = []
     for n, passage in enumerate(passages):
-        results.append(passage._replace(ordinal=n))
-    return tuple(results)
+        numbered.append(passage._replace(ordinal=n))
+    return tuple(numbered)
 
 
 _Cut = tuple[str, int, int, int]
@@ -518,9 +518,10 @@ def sections(body: str) -> tuple[TextSection, ...]:
 
 
 def code_blocks(text: str) -> tuple[str, ...]:
-    """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
+    """What stands in blocks of code, wherever they are nested, and in HTML that says `<pre`.
 
-    Code inside a sentence is none of them, and an empty block is left out. Lines that were not parsed count as code.
+    Blocks are fenced or indented. Code inside a sentence is none of them, and an empty block is
+    left out. Lines that were not parsed count as code.
     """
     tokens, unread = parsed(text)
     code = (

@@ -109,7 +109,10 @@ class Seen(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, by its normal approximation: 0 to 1."""
+        """The lower end of the 90 % interval of Beta(1/2, 1/2) after this, 0 to 1.
+
+        By its normal approximation.
+        """
         bad, all_ = PRIOR + self.failures, 2 * PRIOR + self.calls
         mean = bad / all_
         # 1.64 standard deviations below a mean: 95 of 100 lie above
@@ -152,7 +155,10 @@ def seen_in(counts: Sequence[int] | None) -> Seen | None:
 
 
 class Difference(NamedTuple):
-    """By what the command that worked was another than the one that failed, in words that hold for the next one too."""
+    """By what the command that worked was another than the one that failed.
+
+    In words that hold for the next one, too.
+    """
 
     how: str
     old: str = ""
@@ -263,7 +269,10 @@ def happened(
 
 
 def _edited(later: Iterable[Step]) -> Iterator[str]:
-    """The files that are edited before the next command, as paths of the machine where their folder is known."""
+    """The files that are edited before the next command.
+
+    As paths of the machine where their folder is known.
+    """
     for step in takewhile(lambda step: step.sort != "command", later):
         if step.sort == "edit" and step.text:
             yield (
@@ -355,17 +364,15 @@ def _without(words: Words, folder: str) -> list[str]:
     """The words without the name of the folder; empty if none has it."""
     if not inside(words, folder):
         return []
-    short = (
-        word.removeprefix("./").removeprefix(folder).lstrip("/")
-        if top_folder(word) == folder
-        else word
-        for word in words
-    )
-    results: list[str] = []
-    for word in short:
-        if word:
-            results.append(word)
-    return results
+    remaining: list[str] = []
+    for word in words:
+        short = word
+        if top_folder(word) == folder:
+            short = word.removeprefix("./").removeprefix(folder).lstrip("/")
+        # `ls app` is `ls`, where one stands in `app` already
+        if short:
+            remaining.append(short)
+    return remaining
 
 
 def _similar(left: Words, right: Words) -> bool:
@@ -382,7 +389,10 @@ def _replaces_program(words: Words, other: Words) -> bool:
 
 
 def _options(words: Words, other: Words) -> bool:
-    """Whether two calls of a program differ in options and subcommands alone, and share most of the rest."""
+    """Whether two calls of a program differ in options and subcommands alone.
+
+    They share most of the rest.
+    """
     changed = set(words) ^ set(other)
     plain, other_plain = (
         {word for word in line[1:] if not word.startswith("-")} for line in (words, other)
@@ -418,7 +428,10 @@ def _general(word: str) -> str:
 
 
 def is_general(text: str) -> bool:
-    """Whether nothing of a task stands in a text about commands, as a path would, and it destroys nothing."""
+    """Whether nothing of a task stands in a text about commands, as a path would.
+
+    And it destroys nothing.
+    """
     return (
         "…" not in text
         and not (DESTROYS.search(text) or FETCHES.search(text))

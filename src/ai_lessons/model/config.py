@@ -101,7 +101,10 @@ class Policies(NamedTuple):
 
 
 class PolicyValue(NamedTuple):
-    """What holds of one policy, what a person should mend (`note`), and where it is stated (a file at a commit)."""
+    """What holds of one policy, what a person should mend, and where it is stated.
+
+    `note` is for the person; a place is a file at a commit.
+    """
 
     policy: str
     value: str
@@ -126,10 +129,10 @@ def defaults(note: str) -> tuple[PolicyValue, ...]:
 
 def strictest(note: str) -> tuple[PolicyValue, ...]:
     """Every policy at its strictest value, and why."""
-    results = []
+    values_in_force = []
     for policy, values in VALUES.items():
-        results.append(PolicyValue(policy, values[0], note))
-    return tuple(results)
+        values_in_force.append(PolicyValue(policy, values[0], note))
+    return tuple(values_in_force)
 
 
 def read(fields: Mapping[str, Any]) -> tuple[PolicyValue, ...]:
@@ -144,10 +147,10 @@ def read(fields: Mapping[str, Any]) -> tuple[PolicyValue, ...]:
         group = fields[GROUP]
     if not isinstance(group, dict):
         return strictest(f"{GROUP} is no group of settings, so the strictest policies hold")
-    results = []
+    values_in_force = []
     for policy, values in VALUES.items():
-        results.append(_read(policy, values, group.get(policy)))
-    return tuple(results)
+        values_in_force.append(_read(policy, values, group.get(policy)))
+    return tuple(values_in_force)
 
 
 def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
@@ -189,9 +192,10 @@ def questions(source: str, target: str, here: str) -> list[tuple[str, str]]:
 
 
 def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
-    """What a policy with this value says of an entry in which there is code, or something that ties it to one place.
+    """What a policy with this value says of an entry.
 
-    A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
+    The entry may have code in it, or something that ties it to one place. A text that a person
+    released counts as `as_is` where this says `generic` or `needs_release`.
     """
     return POLICIES[policy].values[value][2 if code else int(tied)]
 
@@ -246,9 +250,10 @@ class Nonsense(ValueError):
 
 
 class Key(NamedTuple):
-    """One setting: its attribute in `RepositoryConfig`, how its value is read (raises Nonsense), how it is shown.
+    """One setting: its attribute in `RepositoryConfig`, how its value is read and shown.
 
-    A setting of a feature has no attribute, but a `default`, and `about`: what it is for.
+    To read raises Nonsense. A setting of a feature has no attribute, but a `default`, and `about`:
+    what it is for.
     """
 
     attribute: str
@@ -583,8 +588,8 @@ def migrated_files(
     now: dict[str, bytes | None] = dict(files)
     for version in range(stated, target):
         now |= steps[version].change({path: data for path, data in now.items() if data is not None})
-    by_key: dict[str, bytes | None] = {}
+    changed: dict[str, bytes | None] = {}
     for path, data in now.items():
         if files.get(path) != data:
-            by_key[path] = data
-    return by_key
+            changed[path] = data
+    return changed

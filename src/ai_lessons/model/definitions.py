@@ -182,7 +182,10 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
     import ast  # noqa: PLC0415  # as above
 
     def meaning(node: Any, *, docs: bool) -> str:
-        """The tree as text, without positions and empty fields, which differ between versions of Python."""
+        """The tree as text, without positions and empty fields.
+
+        These differ between versions of Python.
+        """
         if isinstance(node, ast.AST):
             fields = {}
             for key, value in ast.iter_fields(node):

@@ -44,11 +44,11 @@ class DoneCheck(NamedTuple):
 
     def concerned(self, paths: Iterable[str]) -> list[str]:
         """Those of the paths that the check is about."""
-        results: list[str] = []
+        concerned: list[str] = []
         for path in paths:
             if any_match(self.changed, [path]):
-                results.append(path)
-        return results
+                concerned.append(path)
+        return concerned
 
     def other_changed(self, paths: Collection[str]) -> bool:
         """Whether something changed that keeps the rule."""

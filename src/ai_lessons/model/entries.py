@@ -582,7 +582,10 @@ def shared_tail(left: str, right: str) -> int:
 
 
 def handle_lengths(ids: Iterable[str]) -> dict[str, int]:
-    """For every id the number of last characters (at least `HANDLE_LENGTH`) that no other id here ends with."""
+    """For every id the number of last characters that no other id here ends with.
+
+    At least `HANDLE_LENGTH`.
+    """
     ordered = sorted({i[::-1] for i in ids})
     lengths = {}
     for n, reversed_id in enumerate(ordered):

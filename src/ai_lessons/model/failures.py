@@ -185,9 +185,10 @@ def headline(output: str) -> str:
 
 
 def shown_in(question: str) -> tuple[str, bool]:
-    r"""The failure that a question to the search shows, as `$ command` and output, and whether it asks nothing else.
+    r"""The failure that a question to the search shows, and whether it asks nothing else.
 
-    Empty for a question in words, also one that names an error.
+    A failure is `$ command` and output. Empty for a question in words, also one that names an
+    error.
 
     >>> shown_in("how do I handle ENOENT: no such file in node")
     ('', False)
@@ -259,9 +260,10 @@ def _words_by_line(text: str) -> Shape:
 
 
 def quoted_in(output: str, messages: Collection[tuple[str, Shape]]) -> set[str]:
-    """Of kept failures by entry, the entries with one line whose words stand in one line of an output.
+    """Of kept failures by entry, the entries with one line that stands in an output.
 
-    A lesson quotes a message, and the program prints it with names, in the midst of other lines.
+    That is: its words are in one line there. A lesson quotes a message, and the program prints it
+    with names, in the midst of other lines.
     """
     lines = _words_by_line(_both_ends(output))
     entries: set[str] = set()
@@ -358,9 +360,10 @@ def alike(left: Shape, right: Shape, weights: Mapping[str, float]) -> float:
 
 
 def chance(alike: float, similarity: float | None = None) -> float:
-    """The chance that what helped at one failure helps at another, from their similarities of words and vectors.
+    """The chance that what helped at one failure helps at another.
 
-    Logistic regression over labelled failures; see `bench.moment`.
+    From their similarities of words and vectors. Logistic regression over labelled failures; see
+    `bench.moment`.
     """
     by_words = _WORDS_BIAS + _WORDS_SHAPE * alike
     if similarity is None:

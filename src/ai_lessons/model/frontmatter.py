@@ -71,10 +71,10 @@ def resolved(
     No relation: the one that fits the kind.
     """
     targets = ((relation, resolve(ref)) for relation, ref in links)
-    results: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for relation, target in targets:
-        results.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
-    return results
+        pairs.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
+    return pairs
 
 
 def body_of(content: str) -> str:
@@ -104,12 +104,11 @@ def new_fields(
     links = []
     for relation, target in stated.pop("links", ()):
         links.append({relation: target})
-    if (
-        unknown := stated.keys()
-        - facts.fields.keys()
-        - {"tags", ABOUT}
-        - ({"versions"} if facts.versioned else set())
-    ):
+    fitting = {*facts.fields, "tags", ABOUT}
+    if facts.versioned:
+        fitting.add("versions")
+    unknown = stated.keys() - fitting
+    if unknown:
         raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
     kind_fields = {**facts.fields, **stated}
     for key, value in kind_fields.items():
@@ -117,8 +116,11 @@ def new_fields(
             kind_fields[key] = value.strip()
         elif value is not None and key in SORTED_KEYS:
             kind_fields[key] = sorted(set(value))
+        elif isinstance(value, tuple) and key == "applies_to":
+            # One text may hold several globs, as Cursor writes them
+            kind_fields[key] = globs(list(value))
         elif isinstance(value, tuple):
-            kind_fields[key] = globs(list(value)) if key == "applies_to" else list(value)
+            kind_fields[key] = list(value)
     fields = {
         "id": entry_id,
         "kind": kind.value,
@@ -136,18 +138,25 @@ script_fields = partial(new_fields, Kind.SCRIPT)
 
 
 def _without_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    by_key: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     for key, value in fields.items():
         if value not in (None, "", [], {}):
-            by_key[key] = value
-    return by_key
+            stated[key] = value
+    return stated
 
 
 def identity(entry: Entry) -> dict[str, Any]:
     """The keys that keep the identity of a file without an id when it is moved."""
-    fields = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
+    fields: dict[str, Any] = {
+        "id": entry.id,
+        "kind": entry.kind.value,
+        "title": entry.title,
+    }
     versions = versions_of_place(entry.path)
-    return fields | ({"versions": list(versions)} if versions and not entry.versions else {})
+    if versions and not entry.versions:
+        # until now its folder said them
+        fields["versions"] = list(versions)
+    return fields
 
 
 def versions_of_place(path: str) -> tuple[str, ...]:
@@ -168,12 +177,15 @@ def link_items(
     links: Iterable[Link], add: tuple[str, str, float | None] | None = None
 ) -> list[dict[str, Any]]:
     """Links as they are written, `add` last."""
-    every = [*links, *([Link(*add)] if add else [])]
+    every = list(links)
+    if add:
+        every.append(Link(*add))
     items: list[dict[str, Any]] = []
     for link in every:
-        items.append(
-            {link.relation: link.target} | ({} if link.weight is None else {"weight": link.weight})
-        )
+        item: dict[str, Any] = {link.relation: link.target}
+        if link.weight is not None:
+            item[LINK_WEIGHT] = link.weight
+        items.append(item)
     return items
 
 
@@ -185,11 +197,10 @@ def description(code: bytes) -> str:
     # what a script says of itself stands at its beginning
     text = code[:4_000].decode("utf-8", "replace").replace("\r\n", "\n")
     if docstring := _DOCSTRING.match(text):
-        return cleandoc(
-            docstring[2]
-            if docstring[1]
-            else re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3].rstrip("*"))
-        ).strip()
+        if docstring[1]:
+            return cleandoc(docstring[2]).strip()
+        # A comment of C and its like, whose lines begin with a star
+        return cleandoc(re.sub(r"(?m)^[ \t]*\* ?", "", docstring[3].rstrip("*"))).strip()
     lines = takewhile(_COMMENT.match, re.sub(r"\A#!.*\n?", "", text).lstrip().splitlines())
     return "\n".join(_COMMENT.sub("", line, count=1).rstrip() for line in lines).strip()
 
@@ -372,7 +383,10 @@ def _first_heading(body: str) -> str:
         return ""
     plain = _TAGS.sub("", _MARKED_UP.sub(r"\1", heading[1] or heading[2]))
     words = without_id(plain).split()
-    return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
+    if len(words) > 1 and not words[-1].strip("#"):
+        # `## Title ##` is closed
+        words.pop()
+    return " ".join(words)
 
 
 def cut_heading(body: str) -> tuple[str, str]:
@@ -382,9 +396,9 @@ def cut_heading(body: str) -> tuple[str, str]:
     heading = None
     if title and start:
         heading = _H1.match(body, start.end()) or _FIRST.match(body, start.end())
-    return title, (body[: heading.start()] + body[heading.end() :]).strip(
-        "\r\n"
-    ) if heading else body
+    if heading is None:
+        return title, body
+    return title, (body[: heading.start()] + body[heading.end() :]).strip("\r\n")
 
 
 def listed(value: object) -> tuple[str, ...]:
@@ -402,8 +416,15 @@ def listed(value: object) -> tuple[str, ...]:
         items = str(value).split(",")
     else:
         items = []
-    words = (str(item).strip().lstrip("#") for item in items if is_word(item))
-    return tuple(dict.fromkeys(word for word in words if word))
+    words: dict[str, None] = {}
+    for item in items:
+        word = ""
+        if is_word(item):
+            # Obsidian writes a tag with its sign
+            word = str(item).strip().lstrip("#")
+        if word:
+            words[word] = None
+    return tuple(words)
 
 
 def is_word(value: object) -> bool:
@@ -420,17 +441,18 @@ def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
     for target in listed(fields.get("proves")):
         links.append(Link(Relation.PROVES.value, _target(target)))
     stated = fields.get("links")
-    for item in stated if isinstance(stated, list) else ():
-        if isinstance(item, dict):
-            weight = item.get(LINK_WEIGHT)
-            number = None
-            if isinstance(weight, int | float) and not isinstance(weight, bool):
-                number = float(weight)
-            ends = {}
-            for key, end in item.items():
-                if key != LINK_WEIGHT and isinstance(end, str) and end.strip():
-                    ends[key] = end
-            links += [Link(relation, _target(end), number) for relation, end in ends.items()]
+    if not isinstance(stated, list):
+        stated = []
+    for item in stated:
+        if not isinstance(item, dict):
+            continue
+        weight = item.get(LINK_WEIGHT)
+        number = None
+        if isinstance(weight, int | float) and not isinstance(weight, bool):
+            number = float(weight)
+        for relation, end in item.items():
+            if relation != LINK_WEIGHT and isinstance(end, str) and end.strip():
+                links.append(Link(relation, _target(end), number))
     return tuple(dict.fromkeys(links))
 
 

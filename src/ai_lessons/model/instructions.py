@@ -160,7 +160,10 @@ _CLAUSE_END = expression(r"(?:;|:|,|\.|\s[\u2014\u2013-]|\s\()(?=\s|\S)\s*")
 
 
 def _first_clause(words: str) -> str:
-    """The longest beginning of a long sentence that ends with a clause, says what to do and fits a title."""
+    """The longest beginning of a long sentence that ends with a clause and fits a title.
+
+    It says what to do.
+    """
     ends = []
     for match in _CLAUSE_END.finditer(words):
         if match.start() <= TITLE_LENGTH:
@@ -538,10 +541,10 @@ def _upright(text: str) -> str:
     if indent < 4:
         return text
     rows = text.split("\n")
-    results = []
+    dedented = []
     for row in rows:
-        results.append(row[min(indent, len(row) - len(row.lstrip(" "))) :])
-    return "\n".join(results)
+        dedented.append(row[min(indent, len(row) - len(row.lstrip(" "))) :])
+    return "\n".join(dedented)
 
 
 # --- the tree ---

@@ -103,7 +103,10 @@ def _languages_of() -> Mapping[str, frozenset[str]]:
 
 
 def languages(text: str) -> tuple[str, ...]:
-    """The languages but English in which a text in Latin letters seems to be, by two of its frequent words or more."""
+    """The languages but English in which a text in Latin letters seems to be.
+
+    By two of its frequent words or more.
+    """
     languages_of = _languages_of()
     words = set(re.findall(r"[^\W\d_]{2,}", text[:_SAMPLE].lower()))
     counts = Counter(language for word in words for language in languages_of.get(word, ()))

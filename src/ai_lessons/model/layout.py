@@ -147,11 +147,10 @@ def bucket(versions: Sequence[str]) -> str:
 
 
 def relocated(path: str, project: str | None, versions: Sequence[str] | None) -> str:
-    """Where the entry at `path` belongs if its project or versions become these (None.
+    """Where the entry at `path` belongs if its project or versions become these.
 
-    Stay as they are).
-
-    Files outside the layout of kind folders stay where they are, but for a change of project.
+    None of either: it stays as it is. Files outside the layout of kind folders stay where they are,
+    but for a change of project.
     """
     parts = path.split("/")
     where = place(path)
@@ -368,11 +367,11 @@ def divided(pattern: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += sign
-    results: list[str] = []
+    globs: list[str] = []
     for part in parts:
         if part.strip():
-            results.append(part.strip())
-    return results
+            globs.append(part.strip())
+    return globs
 
 
 def _alternatives(pattern: str) -> Iterator[str]:

@@ -109,9 +109,9 @@ def part(text: str) -> str:
 
 
 def title_of(pattern: Pattern) -> str:
-    """What stands in for a title: `editing tmux.conf.
+    """What stands in for a title: `editing tmux.conf: read first`.
 
-    Read first`, at most `TITLE_LENGTH` characters.
+    At most `TITLE_LENGTH` characters.
     """
     return one_line(
         f"{pattern.when}: {'do not ' if pattern.negative else ''}{pattern.action}", TITLE_LENGTH
@@ -156,7 +156,10 @@ PROMOTED = "promoted"
 
 
 class Type(NamedTuple):
-    """`name` as groove has it, the keys it must have (ours to theirs), how people read it, and keys it may have."""
+    """`name` as groove has it, its keys, and how people read it.
+
+    The keys that it must have (ours to theirs), and those it may have.
+    """
 
     name: str
     keys: Mapping[str, str]
@@ -190,10 +193,10 @@ def source_line(source: object) -> str:
         return str(source)
     kind = TYPES.get(str(source.get(TYPE)))
     if kind is None or not all(key in source for key in kind.keys):
-        results = []
+        figures = []
         for key, value in source.items():
-            results.append(f"{key} {value}")
-        return ", ".join(results)
+            figures.append(f"{key} {value}")
+        return ", ".join(figures)
     if HOW in source:
         how = f"{source[HOW]}; "
     else:
@@ -264,7 +267,7 @@ _SOURCES = {word.value: level for level, word in enumerate(reversed(Source))}
 def trust(summary: EntrySummary) -> tuple[bool, int, int]:
     """A key that sorts lessons by how far they can be trusted, the least first.
 
-    Marked wrong, confidence, source.
+    By the mark of being wrong, then confidence, then source.
     """
     return summary.status != Status.WRONG, _level(summary.confidence), _level_of(summary.source)
 
@@ -278,7 +281,10 @@ def _level_of(source: object) -> int:
 
 
 def weakened(fields: Mapping[str, Any], weakest: EntrySummary) -> dict[str, Any]:
-    """The fields of a lesson that say more than the weakest of its origins, as they are where that one is not."""
+    """The fields of a lesson that say more than the weakest of its origins.
+
+    They become as they are where that one is not.
+    """
     words = {key: value for key in ("confidence", "source") if (value := getattr(weakest, key))}
     source = fields.get("source")
     if isinstance(source, dict):
@@ -447,9 +453,9 @@ def of_entry(project: str, stated: object = None) -> Scope:
 
 
 class ScopePlace(NamedTuple):
-    """Where lessons of a scope are: in the folder of this project, stating one of `scopes` (empty.
+    """Where lessons of a scope are: in the folder of this project, stating one of `scopes`.
 
-    Nothing, or any).
+    `scopes` is empty where they state nothing, or any.
     """
 
     project: str

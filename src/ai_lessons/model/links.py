@@ -176,9 +176,10 @@ def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def clusters(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """Groups of three ids or more that hang together over these pairs, the largest first, each in order of its ids.
+    """Groups of three ids or more that hang together over these pairs, the largest first.
 
-    Two entries say no more than the link between them; three are a topic.
+    Each is in order of its ids. Two entries say no more than the link between them; three are a
+    topic.
     """
     around, groups = _around(pairs), []
     while around:
@@ -197,9 +198,9 @@ def _largest_first(groups: Iterable[Iterable[str]]) -> tuple[tuple[str, ...], ..
 
 
 def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """Groups of ids with more links inside than chance would give (Louvain's method), the largest first.
+    """Groups of ids with more links inside than chance would give, the largest first.
 
-    Every id of the pairs is in one group. The same pairs give the same groups.
+    By Louvain's method. Every id of the pairs is in one group. The same pairs give the same groups.
     """
     weights: dict[str, Counter[str]] = {}
     groups = {}
@@ -224,7 +225,10 @@ def communities(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, ...], ...]
 
 
 def _moved(weights: Mapping[str, Counter[str]]) -> dict[str, str]:
-    """The group of each name, after each moved to the group of a neighbour for as long as that joins more links."""
+    """The group of each name, after each moved to the group of a neighbour.
+
+    They move for as long as that joins more links.
+    """
     degrees = {name: near.total() for name, near in weights.items()}
     home, load, every = {name: name for name in weights}, dict(degrees), sum(degrees.values())
     moving = True
@@ -272,9 +276,10 @@ class Drawing(NamedTuple):
 def drawing(
     edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1, most: int = 1000
 ) -> Drawing:
-    """What lies within `depth` links of `starts`, nearest first, or with none all that has links, most linked first.
+    """What lies within `depth` links of `starts`, nearest first.
 
-    At most `most` ids, but all `starts`. Links of an entry to itself are left out.
+    Without `starts` all that has links, most linked first. At most `most` ids, but all `starts`.
+    Links of an entry to itself are left out.
     """
     between = [edge for edge in edges if edge.source != edge.target]
     around = _around((edge.source, edge.target) for edge in between)

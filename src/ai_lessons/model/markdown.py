@@ -54,7 +54,10 @@ def entry_fields(matter: str, path: str) -> dict[str, Any]:
 
 
 def is_foreign(fields: Mapping[str, Any]) -> bool:
-    """Whether another program's page means something else by `id`, `kind` or `tags`, so that ours stand below a key."""
+    """Whether another program's page means something else by `id`, `kind` or `tags`.
+
+    Then ours stand below a key.
+    """
     kind, tags = fields.get("kind"), fields.get("tags")
     return (
         isinstance(fields.get(OURS), dict)

@@ -107,8 +107,10 @@ def _rst_blocks(rows: list[str]) -> Iterator[str]:
         while block and not block[-1].strip():
             block.pop()
         if code and any(map(str.strip, block)):
-            if not start.startswith(".."):
-                yield from (_rst_inline(f"{row.rstrip()[:-1]}"), "") if start != "::" else ()
+            if not start.startswith("..") and start != "::":
+                # `Run it::` is a sentence, whose second colon says that code follows
+                yield _rst_inline(row.rstrip()[:-1])
+                yield ""
             yield from _fenced(block, code[1] or "")
             at = end
         elif directive or (_RST_SILENT.fullmatch(start) and not code):
@@ -178,17 +180,20 @@ def adoc(text: str) -> str:
             source = None
             if made:
                 source = _ADOC_SOURCE.fullmatch(made[-1])
-            made[-1 if source else len(made) :] = [f"```{source[1] if source else ''}"]
+            fence = "```"
+            if source:
+                # the line above the block says its language
+                made.pop()
+                fence += source[1]
+            made.append(fence)
             closing = row
         elif not closing and row.startswith("```") and last.get("```", at) > at:
             made.append(row)
             closing = "```"
+        elif closing:
+            made.append(row)
         else:
-            made.append(
-                row
-                if closing
-                else _ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1)
-            )
+            made.append(_ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1))
     return "\n".join(made)
 
 
@@ -205,11 +210,14 @@ def notebook(text: str) -> str:
             cells.append((cell["cell_type"], "".join(cell["source"])))
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise InvalidEntry([Problem("notebook", "not a Jupyter notebook of version 4")]) from error
-    shown = (
-        f"```{language}\n{text}\n```" if kind == "code" else text
-        for kind, text in cells
-        if text.strip()
-    )
+    shown = []
+    for kind, source in cells:
+        if not source.strip():
+            continue
+        if kind == "code":
+            shown.append(f"```{language}\n{source}\n```")
+        else:
+            shown.append(source)
     return "\n\n".join(shown) + "\n"
 
 

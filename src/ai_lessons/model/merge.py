@@ -305,7 +305,7 @@ def _merge_block(key: str, value: Any, before: _Matter, our: _Matter, their: _Ma
 def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values with those lists sorted whose order says nothing.
 
-    An addition stands where it belongs.
+    So an addition stands where it belongs.
     """
     ordered: dict[str, Any] = {}
     for key, value in values.items():

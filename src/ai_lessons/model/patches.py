@@ -110,17 +110,13 @@ def of_unified(path: str, diff: str) -> Iterator[Edit]:
         )
         if heads or (not in_part and row.startswith("+++ ")):
             if place and (old or new):
+                moved, how = "", APPENDED
                 if was not in {"", "/dev/null", place}:
                     moved = was
-                else:
-                    moved = ""
-                yield Edit(
-                    place,
-                    "\n".join(old),
-                    "\n".join(new),
-                    "" if old or was == "/dev/null" else APPENDED,
-                    moved,
-                )
+                if old or was == "/dev/null":
+                    # `/dev/null` is git's name for the file before it was made
+                    how = ""
+                yield Edit(place, "\n".join(old), "\n".join(new), how, moved)
             old, new = [], []
             in_part = row.startswith("@@")
             name = row.partition(" ")[2].split("\t")[0].strip()
@@ -132,6 +128,7 @@ def of_unified(path: str, diff: str) -> Iterator[Edit]:
                 else:
                     place = name.removeprefix("b/")
         elif in_part:
+            # Models leave the blank of an empty line out
             if row[:1] in {" ", "-"} or not row:
                 old += [row[1:]]
             if row[:1] in {" ", "+"} or not row:
@@ -146,9 +143,14 @@ def of_blocks(path: str, text: str) -> Iterator[Edit]:
             parts = [[]]
         elif len(parts) == 2 and _BLOCK_ENDS.match(row):
             old, new = ("\n".join(rows) for rows in parts)
-            yield Edit(path, old, new, "" if old else PART)
+            how = ""
+            if not old:
+                # Nothing to look for: it goes wherever the host puts it
+                how = PART
+            yield Edit(path, old, new, how)
             parts = []
         elif len(parts) == 1 and row.startswith("====="):
             parts.append([])
         elif parts and not (len(parts) == 1 and not parts[0] and _ABOUT_LINES.match(row)):
+            # Roo Code says the line where it begins above the text to look for
             parts[-1].append(row)

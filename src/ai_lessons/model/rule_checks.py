@@ -55,13 +55,11 @@ def strongest(enforced: Iterable[str]) -> str:
 
 
 class Check(NamedTuple):
-    """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files` (globs.
+    """What shows that a rule is broken: `pattern` (of ast-grep) or `regex`, in `files`.
 
-    None: every file).
-
-    A match is none where the regex `unless` fits it too; in comments only if it names their sign.
-    `bad` and `good` are texts that break and keep the rule. `enforce`: whether an agent's host
-    shall ask or refuse (empty: it is only told).
+    `files` are globs; none: every file. A match is none where the regex `unless` fits it too; in
+    comments only if it names their sign. `bad` and `good` are texts that break and keep the rule.
+    `enforce`: whether an agent's host shall ask or refuse (empty: it is only told).
     """
 
     files: tuple[str, ...] = ()
@@ -145,7 +143,10 @@ def unproven(check: Check) -> Iterator[str]:
 
 
 def language_of(check: Check, path: str = "") -> str | None:
-    """The language of a file as ast-grep calls it, or of the first file that the globs of a check can name."""
+    """The language of a file as ast-grep calls it.
+
+    Or of the first file that the globs of a check can name.
+    """
     ends = []
     for glob in [path] if path else check.files:
         for name in re.split(r"[{},]", glob):
@@ -169,10 +170,11 @@ def matches(
     lines: Collection[float] | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> Iterator[Match]:
-    """Where a check fires in a text, of `lines` if given, where 2.5 is what was taken away between the lines 2 and 3.
+    """Where a check fires in a text, of `lines` if given.
 
-    A match that leaves a bracket open goes on to the line that closes it. `hurry` is asked between two steps, each of
-    which takes at most part of a second: whether the time is over.
+    There 2.5 is what was taken away between the lines 2 and 3. A match that leaves a bracket open
+    goes on to the line that closes it. `hurry` is asked between two steps, each of which takes at
+    most part of a second: whether the time is over.
 
     Raises:
         InvalidPattern: the pattern is none.
@@ -326,7 +328,10 @@ class LineRegex:
 
 
 class Prefilter:
-    """Which of many checks can fire in a text, by one look for the words that stand in each match of their regexes."""
+    """Which of many checks can fire in a text.
+
+    By one look for the words that stand in each match of their regexes.
+    """
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         """`checks` by any name."""
@@ -447,7 +452,10 @@ def _generalised(line: str, other: str) -> Iterator[tuple[str, str]]:
 
 
 def _call_around(texts: Sequence[str], at: int) -> tuple[int, int] | None:
-    """The first and the last token of `name(` or `a.b.name(` of the call in which, or at whose end, a token stands."""
+    """The first and the last token of the call in which, or at whose end, a token stands.
+
+    A call is `name(` or `a.b.name(`.
+    """
     depth = 0
     for end in range(min(at, len(texts)) - 1, 0, -1):
         depth += (texts[end] == ")") - (texts[end] == "(")

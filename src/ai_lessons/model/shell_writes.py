@@ -117,7 +117,10 @@ def _of_programs(commands: Sequence[tuple[str, ...]]) -> Iterator[Edit]:
 
 
 def _of_script(script: str) -> Iterator[Edit]:
-    """The files that a script opens to write, each with all of the script: what it writes may stand in it."""
+    """The files that a script opens to write, each with all of the script.
+
+    What it writes may stand in it.
+    """
     paths: dict[str, None] = {}
     for match in _SCRIPT_WRITES.finditer(script):
         paths[match[2] or match[4] or match[6]] = None

@@ -60,10 +60,10 @@ def normal(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        by_key = {}
+        mapping = {}
         for key, item in value.items():
-            by_key[str(key)] = normal(item)
-        return by_key
+            mapping[str(key)] = normal(item)
+        return mapping
     if isinstance(value, list | tuple | set | frozenset):
         return list(map(normal, sorted(value) if isinstance(value, set | frozenset) else value))
     return value
@@ -252,9 +252,9 @@ _FOREIGN_LIMIT = 65_536
 
 
 class Texts(NamedTuple):
-    """An entry's frontmatter as written in `file` (None.
+    """An entry's frontmatter as written in `file`, what stands below it, and a script's code.
 
-    None), exactly what stands below it, and a script's code.
+    The file is None where there is no frontmatter.
     """
 
     file: str
@@ -329,9 +329,10 @@ def is_utf8(data: bytes) -> bool:
 
 
 def as_utf8(data: bytes, encoding: str = "") -> bytes:
-    """Bytes that are no UTF-8 in UTF-8, without a byte order mark, or as they are where they are no text either.
+    """Bytes that are no UTF-8 in UTF-8, without a byte order mark.
 
-    A form of UTF-16 or UTF-32 is known by how its frontmatter begins, another encoding by its name (see `codec_of`).
+    As they are where they are no text either. A form of UTF-16 or UTF-32 is known by how its
+    frontmatter begins, another encoding by its name (see `codec_of`).
     """
     if is_utf8(data):
         return data
@@ -354,7 +355,10 @@ def _wide_form(data: bytes) -> str:
 
 
 def in_form_of(old: bytes, data: bytes) -> bytes:
-    """Bytes in UTF-8 in the form of UTF-16 or UTF-32 of a file that holds `old`, with its byte order mark."""
+    """Bytes in UTF-8 in the form of UTF-16 or UTF-32 of a file that holds `old`.
+
+    With its byte order mark.
+    """
     form = _wide_form(old)
     if not form or as_utf8(old) == old:
         return data
@@ -441,9 +445,10 @@ def cut(text: str) -> Cut:
 
 
 def escaped(text: str) -> str:
-    """Text in which every character that a terminal would obey, or that is not seen, is shown as an escape.
+    """Text in which every character that is not seen is shown as an escape.
 
-    So is every mark that stands on no letter, or on top of `_STACKED` others: it covers what is beside it.
+    So is what a terminal would obey. So is every mark that stands on no letter, or on top of
+    `_STACKED` others: it covers what is beside it.
     """
     return _OBEYED.sub(lambda match: _escape(match[0]), _MARKS.sub(_unstacked, text))
 
@@ -510,20 +515,22 @@ def first_of(values: Sequence[str], most: int) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text of many lines with a blank in the place of each sign that is neither shown nor a tab or the end of a line.
+    r"""Text of many lines with a blank in the place of each sign that is not shown.
+
+    A tab and the end of a line stay.
 
     >>> printable("a\x1b]0;b\x07\n\tc")
     'a ]0;b \n\tc'
     """
     if text.isprintable():
         return text
-    results = []
+    signs = []
     for sign in text:
         if sign.isprintable() or sign in "\n\t":
-            results.append(sign)
+            signs.append(sign)
         else:
-            results.append(" ")
-    return "".join(results)
+            signs.append(" ")
+    return "".join(signs)
 
 
 # `## Install {#install .wide}`: an id and classes, as pandoc, kramdown and Docusaurus read them

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class ToolCall(NamedTuple):
-    """What a call runs (`command`), the files that it names (`paths`), and how it changes files (`edits`)."""
+    """What a call runs, the files that it names, and how it changes files.
+
+    See `command`, `paths` and `edits`.
+    """
 
     command: str = ""
     paths: tuple[str, ...] = ()
@@ -134,11 +137,20 @@ _DEEPEST = 4
 
 def _text(stated: Json, keys: Texts) -> str:
     """The first of these keys that holds a text which is not empty."""
-    return next((value for key in keys if isinstance(value := stated.get(key), str) and value), "")
+    for key in keys:
+        value = stated.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
 
 
 def _number(stated: Json, keys: Texts) -> int | None:
-    return next((value for key in keys if type(value := stated.get(key)) is int), None)
+    for key in keys:
+        value = stated.get(key)
+        # JSON's `true` is an `int` of Python, and no number
+        if type(value) is int:
+            return value
+    return None
 
 
 def _has(stated: Json, keys: Texts) -> bool:
@@ -151,8 +163,11 @@ def _path(stated: Json, above: str = "") -> str:
 
 def _parts(stated: Json) -> list[Json]:
     """The edits that a list holds, if there is one."""
-    lists = (value for key in _SEVERAL if isinstance(value := stated.get(key), list) and value)
-    return next(([part for part in parts if isinstance(part, dict)] for parts in lists), [])
+    for key in _SEVERAL:
+        parts = stated.get(key)
+        if isinstance(parts, list) and parts:
+            return [part for part in parts if isinstance(part, dict)]
+    return []
 
 
 # --- how a call is read ---
@@ -166,8 +181,10 @@ def _written(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
         for part in parts:
             yield from _written(part, path, deep + 1)
     elif path and _has(stated, _NEW):
-        appended = stated.get("mode") == "append" or stated.get("append") is True
-        yield Edit(path, "", _text(stated, _NEW), APPENDED if appended else "")
+        how = ""
+        if stated.get("mode") == "append" or stated.get("append") is True:
+            how = APPENDED
+        yield Edit(path, "", _text(stated, _NEW), how)
 
 
 def _edited(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
@@ -190,33 +207,42 @@ def _edited(stated: Json, above: str = "", deep: int = 0) -> Iterator[Edit]:
 
 def _one_edit(stated: Json, path: str, new: str) -> Edit:
     old = _text(stated, _OLD)
-    # serena counts lines from 0
-    if "relative_path" in stated:
-        from_0 = 1
-    else:
-        from_0 = 0
+    from_0 = _from_0(stated)
     first, last = _number(stated, _FIRST), _number(stated, _LAST)
     behind, before = _number(stated, _BEHIND), _number(stated, _BEFORE)
     if old:
-        is_regex = stated.get("mode") == "regex" or bool(_text(stated, ("regex",)))
-        is_regex = is_regex or any(
-            stated.get(key) is True for key in ("regex", "use_regex", "is_regex")
-        )
-        several = (
-            any(stated.get(key) is True for key in _ALL)
-            or (_number(stated, ("expected_replacements",)) or 1) > 1
-        )
-        return Edit(path, old, new, REGEX if is_regex else EVERY if several else "")
+        return Edit(path, old, new, _how_replaced(stated))
     if first is not None:
-        return Edit(
-            path, "", new, LINES, "", first + from_0, (first if last is None else last) + from_0
-        )
+        if last is None:
+            last = first
+        return Edit(path, "", new, LINES, "", first + from_0, last + from_0)
     if behind is not None:
         return Edit(path, "", new, LINES, "", behind + 1, behind)
     if before is not None:
         return Edit(path, "", new, LINES, "", before + from_0, before + from_0 - 1)
-    # Gemini CLI and Claude Code make a file by an edit of nothing
-    return Edit(path, "", new, "" if _has(stated, _OLD) else PART)
+    if _has(stated, _OLD):
+        # Gemini CLI and Claude Code make a file by an edit of nothing
+        return Edit(path, "", new)
+    return Edit(path, "", new, PART)
+
+
+def _how_replaced(stated: Json) -> str:
+    is_regex = stated.get("mode") == "regex" or bool(_text(stated, ("regex",)))
+    if is_regex or _is_true(stated, ("regex", "use_regex", "is_regex")):
+        return REGEX
+    expected = _number(stated, ("expected_replacements",)) or 1
+    if _is_true(stated, _ALL) or expected > 1:
+        return EVERY
+    return ""
+
+
+def _is_true(stated: Json, keys: Texts) -> bool:
+    return any(stated.get(key) is True for key in keys)
+
+
+def _from_0(stated: Json) -> int:
+    """What to add to a number of a line: serena, alone with this key, counts lines from 0."""
+    return int("relative_path" in stated)
 
 
 def _appended(stated: Json) -> Iterator[Edit]:
@@ -228,17 +254,17 @@ def _appended(stated: Json) -> Iterator[Edit]:
 def _deleted_lines(stated: Json) -> Iterator[Edit]:
     path = _path(stated)
     ranges = stated.get("ranges")
-    for part in (
-        [row for row in ranges if isinstance(row, dict)] if isinstance(ranges, list) else [stated]
-    ):
+    parts: Sequence[object] = [stated]
+    if isinstance(ranges, list):
+        parts = ranges
+    from_0 = _from_0(stated)
+    for part in parts:
+        if not isinstance(part, dict):
+            continue
         first, last = _number(part, _FIRST), _number(part, _LAST)
         if path and first is not None:
             if last is None:
                 last = first
-            if "relative_path" in stated:
-                from_0 = 1
-            else:
-                from_0 = 0
             yield Edit(path, "", "", LINES, "", first + from_0, last + from_0)
 
 
@@ -271,12 +297,13 @@ def _in_a_cell(stated: Json) -> Iterator[Edit]:
     number = _number(stated, ("cell_idx", "cell_number", "cell_index", "cellIndex", "index"))
     is_new = mode == "insert" or stated.get("is_new_cell") is True
     if is_new:
-        cell = ""
-    else:
-        cell = _text(stated, ("cell_id", "cellId"))
-    yield Edit(
-        path, cell, _text(stated, _NEW), CELL, "", 0 if is_new or number is None else number + 1
-    )
+        # its id and number are those of the cell before it
+        yield Edit(path, "", _text(stated, _NEW), CELL, "", 0)
+        return
+    place = 0
+    if number is not None:
+        place = number + 1
+    yield Edit(path, _text(stated, ("cell_id", "cellId")), _text(stated, _NEW), CELL, "", place)
 
 
 def _patched(stated: Json) -> Iterator[Edit]:
@@ -466,8 +493,12 @@ _BY_NAME = {"".join(_words(name)): tool for tool in TOOLS for name in tool.names
 def known_tool(tool: str) -> KnownTool | None:
     """The row of a tool by the name that a host gives it, with that of its server or without."""
     words = _words(tool.rpartition("__")[2].rpartition(":")[2])
-    behind = ("".join(words[at:]) for at in range(len(words)))
-    return next((_BY_NAME[name] for name in behind if name in _BY_NAME), None)
+    # Hosts put the name of the server before that of the tool in ways of their own
+    for at in range(len(words)):
+        name = "".join(words[at:])
+        if name in _BY_NAME:
+            return _BY_NAME[name]
+    return None
 
 
 def call_of(tool: str, stated: Json) -> ToolCall:
@@ -501,22 +532,20 @@ def _touched(edits: Sequence[Edit]) -> tuple[str, ...]:
 
 def _named(stated: Json) -> tuple[str, ...]:
     """The files that the input of a call names."""
-    lists = (value for key in ("paths", "files") if isinstance(value := stated.get(key), list))
-    several = []
-    for paths in lists:
-        for path in paths:
-            if isinstance(path, str):
-                several.append(path)
-    several += filter(None, (_path(part) for part in _parts(stated)))
-    by_other_keys = [
-        value for key, value in stated.items() if isinstance(value, str) and _names_a_file(key)
-    ]
-    single = _path(stated)
+    named = [_path(stated)]
+    for key in ("paths", "files"):
+        paths = stated.get(key)
+        if isinstance(paths, list):
+            named += [path for path in paths if isinstance(path, str)]
+    for part in _parts(stated):
+        named.append(_path(part))
+    for key, value in stated.items():
+        if isinstance(value, str) and _names_a_file(key):
+            named.append(value)
     if _text(stated, _FROM) and _text(stated, _TO):
-        moved = [_text(stated, _TO)]
-    else:
-        moved = []
-    return tuple(dict.fromkeys(filter(None, [single, *several, *by_other_keys, *moved])))
+        # `to` names a file only where there is something that goes there
+        named.append(_text(stated, _TO))
+    return tuple(dict.fromkeys(filter(None, named)))
 
 
 def _names_a_file(key: str) -> bool:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ai_lessons import extensions
 from ai_lessons.model import expression
-from ai_lessons.model.edits import GONE
+from ai_lessons.model.edits import GONE, Edit
 from ai_lessons.model.failures import OUTPUT_END, did_not_end, looks_failed
 from ai_lessons.model.plain import is_ours
 from ai_lessons.model.texts import printable
 from ai_lessons.model.tool_calls import call_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     Json = Mapping[str, Any]
 
@@ -115,12 +115,8 @@ class Transcript:
         """What a record says of the session that it belongs to."""
         if isinstance(session, str) and session:
             self.session = session
-        else:
-            self.session = self.session
         if isinstance(cwd, str) and _is_path(cwd):
             self.cwd = cwd
-        else:
-            self.cwd = self.cwd
         self.first_cwd = self.first_cwd or self.cwd
 
     def add_remark(self, text: str) -> None:
@@ -132,6 +128,7 @@ class Transcript:
         if words.startswith(_INTERRUPTED):
             self.steps.append(Step("stopped", "", line=self._line, at=self._at))
         if words and not words.startswith(_NOT_SAID) and not is_ours(words):
+            # A new turn: what the last one left open will not end any more
             self.closed()
             self.steps.append(Step("said", words, line=self._line, at=self._at))
 
@@ -141,6 +138,7 @@ class Transcript:
             if arguments.lstrip().startswith("{"):
                 arguments = json.loads(arguments)
             else:
+                # Codex gives `apply_patch` the bare text
                 arguments = {"patch": arguments}
         called = call_of(str(tool), arguments)
         step = Step(
@@ -150,19 +148,23 @@ class Transcript:
             at=self._at,
             cwd=self.cwd,
         )
+        steps = self._edit_steps(step, called.edits)
         if called.command:
+            # of a patch that a command line makes the host says the files, too
             steps = [step]
-        else:
-            steps = []
-        # of a patch that a command line makes the host says the files, too
-        for edit in called.edits if not steps else ():
-            steps += [
-                step._replace(sort="edit", text=path, output=edit.new[:_KEPT])
-                for path in dict.fromkeys((edit.was, edit.path))
-                if _is_path(path) and edit.how != GONE
-            ]
         if steps:
             self._calls[str(call)] = steps
+
+    def _edit_steps(self, step: Step, edits: Iterable[Edit]) -> list[Step]:
+        steps = []
+        for edit in edits:
+            if edit.how == GONE:
+                # nothing was written that a rule could be about
+                continue
+            for path in dict.fromkeys((edit.was, edit.path)):
+                if _is_path(path):
+                    steps.append(step._replace(sort="edit", text=path, output=edit.new[:_KEPT]))
+        return steps
 
     def end_call(
         self, call: Any, output: str, failed: bool | None, *, stopped: bool = False

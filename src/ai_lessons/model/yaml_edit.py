@@ -96,10 +96,10 @@ class Node:
         if self.items is None:
             return self.value
         if self.keys is None:
-            results = []
+            values = []
             for item in self.items:
-                results.append(item.plain())
-            return results
+                values.append(item.plain())
+            return values
         return {key.value: item.plain() for key, item in zip(self.keys, self.items, strict=True)}
 
 
@@ -349,11 +349,11 @@ def _changed(fields: dict[str, Any], keys: Sequence[str], value: Any) -> dict[st
         if head in SORTED_KEYS and isinstance(value, list):
             value = _merged(old if isinstance(old, list) else [], value)
     if value is REMOVE:
-        by_key: dict[str, Any] = {}
+        remaining: dict[str, Any] = {}
         for key, item in fields.items():
             if key != head:
-                by_key[key] = item
-        return by_key
+                remaining[key] = item
+        return remaining
     return {**fields, head: value}
 
 
