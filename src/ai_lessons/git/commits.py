@@ -110,23 +110,26 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     Raises UnsupportedRepository.
     """
     history = commits(worktree, tips, without=without)
-    trees = {commit.id: commit.tree for commit in history}
-    outside = sorted({parent for commit in history for parent in commit.parents} - trees.keys())
+    trees, parents = {}, set[str]()
+    for commit in history:
+        trees[commit.id] = commit.tree
+        parents.update(commit.parents)
+    outside = sorted(parents - trees.keys())
     trees |= dict(zip(outside, _trees(worktree, outside), strict=True))
-    pairs = [
-        [(trees[p], commit.tree) for p in commit.parents] or [(EMPTY_TREE, commit.tree)]
-        for commit in history
-    ]
-    changed, mixed = _changes(
-        worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]}
-    )
+    pairs: list[list[tuple[str, str]]] = []
+    differing = set[tuple[str, str]]()
+    for commit in history:
+        against = [(trees[parent], commit.tree) for parent in commit.parents]
+        pairs.append(against or [(EMPTY_TREE, commit.tree)])
+        # An empty commit, as a merge that takes one side whole, has nothing to ask git for
+        differing.update(pair for pair in pairs[-1] if pair[0] != pair[1])
+    changed, mixed = _changes(worktree, differing)
     for commit, several in zip(history, pairs, strict=True):
         commit.changes = tuple([changed.get(pair, ()) for pair in several])
         commit.mixed = several[0] in mixed
     if worktree.prefix:
-        _look_outside(
-            worktree, [(commit, pairs[0]) for commit, pairs in zip(history, pairs, strict=True)]
-        )
+        first_pairs = [several[0] for several in pairs]
+        _look_outside(worktree, [*zip(history, first_pairs, strict=True)])
     return history
 
 
@@ -135,10 +138,16 @@ def _look_outside(worktree: Worktree, history: Sequence[tuple[RawCommit, tuple[s
 
     Asked of commits alone that could approve a rule.
     """
-    asked = [(commit, pair) for commit, pair in history if any(commit.changes) and not commit.mixed]
-    _, mixed = _changes(
-        worktree, {pair for commit, pair in asked if len(commit.parents) == 1}, everywhere=True
-    )
+    asked = []
+    pairs = set[tuple[str, str]]()
+    for commit, pair in history:
+        if not any(commit.changes) or commit.mixed:
+            continue
+        asked.append((commit, pair))
+        # A merge approves by its words, and not by what it brings alone
+        if len(commit.parents) == 1:
+            pairs.add(pair)
+    _, mixed = _changes(worktree, pairs, everywhere=True)
     for commit, pair in asked:
         commit.mixed = pair in mixed
 

@@ -86,26 +86,37 @@ def plan(
     """
     trees, moved = _with_moves(worktree, repo, draft, trees)
     edits, unmerged = _merge_trees(worktree, trees)
-    unmerged |= {path: versions for path, versions in moved.items() if None in versions}
-    # where a file has the name of a folder, git's index has each of the two with no version of
-    # another side
-    alone = {
-        path: theirs
-        for path, (base, ours, theirs) in unmerged.items()
-        if not base and not (ours and theirs)
-    }
-    changed_twice = {path: versions for path, versions in unmerged.items() if path not in alone}
+    for path, versions in moved.items():
+        if None in versions:
+            unmerged[path] = versions
+    alone: dict[bytes, Version] = {}
+    changed_twice: dict[bytes, Versions] = {}
+    for path, versions in unmerged.items():
+        base, ours, theirs = versions
+        # where a file has the name of a folder, git's index has each of the two with no version of
+        # another side
+        if not base and not (ours and theirs):
+            alone[path] = theirs
+        else:
+            changed_twice[path] = versions
     merged, reasons = _merge_files(worktree, repo, draft, changed_twice)
     edits |= merged
     conflicts = []
     for path, why in reasons.items():
         torn = MergeConflict(os.fsdecode(path), why, *map(blob_of, changed_twice[path]))
         take = choose(torn)
-        edits[path] = changed_twice[path][1 if take == "ours" else 2]
+        _, ours, theirs = changed_twice[path]
+        if take == "ours":
+            edits[path] = ours
+        else:
+            edits[path] = theirs
         if take is None:
             conflicts += [torn]
     tree = draft.edit(trees[1], edits)
-    for path, theirs in ((path, theirs) for path, theirs in alone.items() if theirs):
+    for path, theirs in alone.items():
+        if theirs is None:
+            # our file is there already
+            continue
         in_the_way = MergeConflict(os.fsdecode(path), (IN_THE_WAY,), None, None, blob_of(theirs))
         if not _is_taken(draft, tree, path):
             edits[path] = theirs
@@ -134,18 +145,19 @@ def _merge_trees(
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
         flags = ("-i", "-m", "--aggressive", "--no-sparse-checkout")
         plumbing.output(worktree, "read-tree", *flags, *trees, extra=index)
-        for row in plumbing.output(worktree, "ls-files", "--unmerged", "-z", extra=index).split(
-            b"\0"
-        )[:-1]:
+        listed = plumbing.output(worktree, "ls-files", "--unmerged", "-z", extra=index)
+        for row in listed.split(b"\0")[:-1]:
             version, _, path = row.partition(b"\t")
             mode, blob, stage = version.split(b" ")
-            unmerged.setdefault(path, [None, None, None])[int(stage) - 1] = (
-                int(mode, 8),
-                ObjectID(blob),
-            )
+            # Stage 1 is the base, 2 ours, 3 theirs
+            stages = unmerged.setdefault(path, [None, None, None])
+            stages[int(stage) - 1] = (int(mode, 8), ObjectID(blob))
         differing = changed(worktree, "--cached", trees[1], command="diff-index", extra=index)
-    edits = {path: after for path, (_, after) in differing.items() if path not in unmerged}
-    return edits, {path: tuple(versions) for path, versions in unmerged.items()}
+    edits = {}
+    for path, (_, after) in differing.items():
+        if path not in unmerged:
+            edits[path] = after
+    return edits, {path: tuple(stages) for path, stages in unmerged.items()}
 
 
 def _with_moves(
@@ -158,32 +170,32 @@ def _with_moves(
     # git reads from the disk
     draft.save()
     ours, theirs = changed_each(worktree, [(trees[0], side) for side in trees[1:]])
-    our_moves, their_moves = (
-        _moves(worktree, repo, ours, theirs),
-        _moves(worktree, repo, theirs, ours),
-    )
+    our_moves = _moves(worktree, repo, ours, theirs)
+    their_moves = _moves(worktree, repo, theirs, ours)
     edits: tuple[dict[bytes, Version], ...] = ({}, {}, {})
     moved = {}
     for path in sorted({*our_moves, *their_moves}):
         place = their_moves.get(path) or our_moves[path]
         names = (path, our_moves.get(path, path), their_moves.get(path, path))
-        if any(
-            name != place and _is_taken(draft, tree, place)
-            for tree, name in zip(trees, names, strict=True)
-        ):
+        sides = [*zip(trees, names, strict=True)]
+        if any(name != place and _is_taken(draft, tree, place) for tree, name in sides):
             # then it is removed on one side and changed on the other
             continue
-        moved[place] = tuple(
-            draft.lookup(tree, name) for tree, name in zip(trees, names, strict=True)
-        )
-        for edit, name, version in zip(edits, names, moved[place], strict=True):
-            if name != place and None not in moved[place]:
+        versions = tuple(draft.lookup(tree, name) for tree, name in sides)
+        moved[place] = versions
+        if None in versions:
+            continue
+        for edit, name, version in zip(edits, names, versions, strict=True):
+            if name != place:
                 edit.update({name: None, place: version})
-    trees = tuple(
-        draft.edit(tree, edit) if edit else tree for tree, edit in zip(trees, edits, strict=True)
-    )
+    moved_trees = []
+    for tree, edit in zip(trees, edits, strict=True):
+        if edit:
+            moved_trees.append(draft.edit(tree, edit))
+        else:
+            moved_trees.append(tree)
     draft.save()
-    return trees, moved
+    return tuple(moved_trees), moved
 
 
 def _moves(
@@ -197,31 +209,37 @@ def _moves(
     With the same id, or the same bytes.
     """
     inside = os.fsencode(worktree.prefix)
-    gone = {}
+    gone, added = {}, {}
     for path, (old, new) in side.items():
-        if not new and path in other and path.startswith(inside):
+        if not path.startswith(inside):
+            continue
+        if old and not new and path in other and stat.S_ISREG(old[0]):
             gone[path] = old
-    if gone:
-        added = {
-            path: new for path, (old, new) in side.items() if not old and path.startswith(inside)
-        }
-    else:
-        added = {}
-    plain = {
-        path: entry for path, entry in {**gone, **added}.items() if entry and stat.S_ISREG(entry[0])
-    }
-    texts = _texts(
-        worktree,
-        repo,
-        ((path, entry) for path, entry in plain.items() if is_markdown(os.fsdecode(path))),
-    )
-    marks = {
-        path: (blob in texts and stated_id(texts[blob])) or blob
-        for path, (_, blob) in plain.items()
-    }
-    places = {marks[path]: path for path in added if path in marks}
-    sources = {places.get(marks[path]): path for path in gone if path in marks}
-    return {path: place for place, path in sources.items() if place}
+        elif new and not old and stat.S_ISREG(new[0]):
+            added[path] = new
+    if not gone:
+        # and no text is read
+        return {}
+    pages = []
+    for path, entry in (*gone.items(), *added.items()):
+        if is_markdown(os.fsdecode(path)):
+            pages.append((path, entry))
+    texts = _texts(worktree, repo, pages)
+
+    def mark(blob: ObjectID) -> object:
+        """What a file is known by at another place: the id that it states, else its bytes."""
+        return (blob in texts and stated_id(texts[blob])) or blob
+
+    places = {}
+    for path, (_, blob) in added.items():
+        places[mark(blob)] = path
+    # Of two files that went to one place the last counts
+    sources = {}
+    for path, (_, blob) in gone.items():
+        place = places.get(mark(blob))
+        if place:
+            sources[place] = path
+    return {path: place for place, path in sources.items()}
 
 
 def _texts(
@@ -252,9 +270,10 @@ def _merge_files(
     worktree: Worktree, repo: Repo, draft: Draft, changed_twice: Mapping[bytes, Versions]
 ) -> tuple[dict[bytes, TreeEntry], dict[bytes, tuple[str, ...]]]:
     """Files that both sides changed, merged, and the reasons of those that cannot be merged."""
-    every = (
-        (path, entry) for path, versions in changed_twice.items() for entry in versions if entry
-    )
+    every = []
+    for path, versions in changed_twice.items():
+        for entry in filter(None, versions):
+            every.append((path, entry))
     texts = _texts(worktree, repo, every)
     made, reasons = dict[str, bytes](), dict[bytes, tuple[str, ...]]()
     for path, versions in changed_twice.items():
@@ -262,24 +281,25 @@ def _merge_files(
         if ours is None or theirs is None:
             reasons[path] = (REMOVED,)
         elif any(
-            entry and (not stat.S_ISREG(entry[0]) or entry[1] not in texts) for entry in versions
+            not stat.S_ISREG(mode) or blob not in texts for mode, blob in filter(None, versions)
         ):
+            # a link, a submodule, or a file that is too large to be read
             reasons[path] = (WHOLE,)
         else:
             name = _inside(worktree, path)
-            data, conflicts = merge_file(
-                name, texts[base[1]] if base else None, texts[ours[1]], texts[theirs[1]]
-            )
+            common = None
+            if base:
+                common = texts[base[1]]
+            data, conflicts = merge_file(name, common, texts[ours[1]], texts[theirs[1]])
             if data is None:
                 reasons[path] = conflicts
             else:
                 made[name] = data
     blobs = objects.blobs(worktree, draft, made)
-    merged = {
-        path: (_mode(*versions), blobs[_inside(worktree, path)])
-        for path, versions in changed_twice.items()
-        if path not in reasons
-    }
+    merged = {}
+    for path, versions in changed_twice.items():
+        if path not in reasons:
+            merged[path] = (_mode(*versions), blobs[_inside(worktree, path)])
     return merged, reasons
 
 
@@ -299,9 +319,8 @@ def _mode(base: Version, ours: Version, theirs: Version) -> int:
 def _is_taken(draft: Draft, tree: ObjectID, path: bytes) -> bool:
     """Whether a file or folder has this path, or a file that of one of its folders."""
     parts = path.split(b"/")
-    folders = []
     for depth in range(1, len(parts)):
-        folders.append(draft.lookup(tree, b"/".join(parts[:depth])))
-    return draft.lookup(tree, path) is not None or any(
-        entry and not stat.S_ISDIR(entry[0]) for entry in folders
-    )
+        above = draft.lookup(tree, b"/".join(parts[:depth]))
+        if above and not stat.S_ISDIR(above[0]):
+            return True
+    return draft.lookup(tree, path) is not None

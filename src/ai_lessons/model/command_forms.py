@@ -108,11 +108,12 @@ def inside(words: Words, folder: str) -> Form | None:
     >>> inside(["ls", "-l", "./app/src"], "app")
     Form(words=('ls', '-l', 'app'), inside='app')
     """
-    position = next(
-        (n for n, word in enumerate(words) if n and folder and top_folder(word) == folder), 0
-    )
-    if position:
-        return Form((base_name(words[0]), *words[1:position], folder), folder)
+    if not folder:
+        return None
+    for position, word in enumerate(words):
+        # The first word is the program
+        if position and top_folder(word) == folder:
+            return Form((base_name(words[0]), *words[1:position], folder), folder)
     return None
 
 
@@ -134,9 +135,10 @@ def named_forms(when: str) -> tuple[Form, ...]:
         folder = where[1].rstrip("/")
     else:
         folder = ""
-    spans = (simple_commands(span) for span in _SPAN.findall(_INSIDE.sub("", when)))
     forms = []
-    for commands in spans:
+    for span in _SPAN.findall(_INSIDE.sub("", when)):
+        commands = simple_commands(span)
+        # Of several in one span the first is what the lesson is about
         if commands:
             forms.append(Form((base_name(commands[0][0]), *commands[0][1:]), folder))
     return tuple(forms)
@@ -157,20 +159,33 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     stated, and where the title refuses it: `ONLY use uv, NEVER pip`.
     """
     pattern = summary.pattern
-    texts = [item.get("command") for item in summary.about or () if isinstance(item, dict)]
-    about = (form for text in texts if isinstance(text, str) for form in named_forms(f"`{text}`"))
-    refused = pattern.partition("-> DO NOT ")[2]
-    spoken = () if summary.seen else named_forms(f"{summary.title} {refused}")
+    named: list[Form] = []
+    for item in summary.about or ():
+        text = item.get("command") if isinstance(item, dict) else None
+        if isinstance(text, str):
+            named += named_forms(f"`{text}`")
     surely = bool(summary.seen or summary.firm)
-    stated_when = [form for form in forms_of(pattern) if surely or len(form.words) > 1]
-    refused_programs = [Form((program.lower(),)) for program in _REFUSED.findall(summary.title)]
-    longer = [form for form in spoken if len(form.words) > 1]
-    return (*about, *stated_when, *longer, *refused_programs)
+    for form in forms_of(pattern):
+        # `git` alone, in what an agent wrote, is every call of git
+        if surely or len(form.words) > 1:
+            named.append(form)
+    if not summary.seen:
+        refused = pattern.partition("-> DO NOT ")[2]
+        for form in named_forms(f"{summary.title} {refused}"):
+            if len(form.words) > 1:
+                named.append(form)
+    for program in _REFUSED.findall(summary.title):
+        named.append(Form((program.lower(),)))
+    return tuple(named)
 
 
 def fits(forms: Iterable[Form], called: Iterable[Called]) -> bool:
     """Whether one of the simple commands is of one of the forms."""
-    return any(form.fits(*command) for command in called for form in forms)
+    every = tuple(forms)
+    for words, folder in called:
+        if any(form.fits(words, folder) for form in every):
+            return True
+    return False
 
 
 def called(line: str, cwd: str) -> list[Called]:
