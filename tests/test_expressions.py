@@ -50,7 +50,7 @@ CUT = {
 
 COMPUTED = {
     "connectors/instruction_files.py",
-    "app/entries.py", "app/quotes.py", "app/open_repository.py", "app/promotion.py",
+    "app/entries.py", "app/evaluation.py", "app/quotes.py", "app/open_repository.py",
     "git/hooks.py", "git/plumbing.py", "interfaces/cli/admin.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
     "model/command_patterns.py", "model/config.py", "model/layout.py", "model/lessons.py", "model/rule_checks.py",

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ai_lessons.app import editing, entries, policies, promotion, proposals, resources, review
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
 from ai_lessons.app.policies import Move, governed
-from ai_lessons.app.promotion import Promoted, PromotionRequest, decide
+from ai_lessons.app.promotion import Promoted, PromotionRequest
+from ai_lessons.app.releases import decide
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.model import Places, TierPlace

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.answers import Skipped, Suggested, Written
+from ai_lessons.app.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.app.outdated import Outdated
-from ai_lessons.app.promotion import EvaluationFinding, EvaluationReport, Promoted
+from ai_lessons.app.promotion import Promoted
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen

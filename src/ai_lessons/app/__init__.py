@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         code_folder as code_folder, code_history as code_history,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
         decision_docs as decision_docs, edited_files as edited_files, edited_texts as edited_texts,
-        editing as editing, entries as entries, harvest as harvest,
+        editing as editing, entries as entries, evaluation as evaluation, harvest as harvest,
         harvest_drafts as harvest_drafts, harvest_evidence as harvest_evidence,
         harvest_hooks as harvest_hooks, harvest_memory as harvest_memory,
         harvest_replay as harvest_replay, health as health, index_places as index_places,
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
         meaning as meaning, merged_proposals as merged_proposals, notes as notes,
         open_repository as open_repository, outdated as outdated, pending as pending,
         played_checks as played_checks, policies as policies, promotion as promotion,
-        proposals as proposals, quotes as quotes, resources as resources, review as review,
-        rule_checks as rule_checks, running as running, search as search,
-        search_index as search_index, secrets as secrets, session_acts as session_acts,
-        setup as setup, sharing as sharing, sources as sources, transfer as transfer,
-        trust as trust, usage as usage, validation as validation, vector_sharing as vector_sharing,
-        workspace as workspace, write_checks as write_checks,
+        promotion_copies as promotion_copies, proposals as proposals, quotes as quotes,
+        releases as releases, resources as resources, review as review, rule_checks as rule_checks,
+        running as running, search as search, search_index as search_index, secrets as secrets,
+        session_acts as session_acts, setup as setup, sharing as sharing, sources as sources,
+        transfer as transfer, trust as trust, usage as usage, validation as validation,
+        vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:
