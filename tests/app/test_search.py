@@ -169,7 +169,12 @@ def test_by_words_alone_a_share_of_the_words_is_no_sure_answer(world: World) -> 
         )
     answer = world.search("pomology of turbulent boundary layers about supersonic aerofoils")
     assert answer.weak
+    assert answer.hits == (), "a word that all hold is no reason to name one of them"
+    world.write("notes/aerofoils.md", "# Wings\n\nSomebody collects aerofoils.\n")
+    answer = world.search("pomology of turbulent boundary layers about supersonic aerofoils")
+    assert answer.weak
     assert [hit.weak for hit in answer.hits] == [True] * 3
+    assert answer.hits[0].entry.title == "Wings"
     assert answer.notes[0].startswith("unsure: ")
     assert not world.search("grafting in orchards").weak
 

@@ -537,7 +537,8 @@ class Judged(NamedTuple):
 
     `lead` are the passages that hold what it is about, `headed` those below a title or heading with
     words of it, `rule_matches` the best passage of each rule. `weak`: nothing is surely an answer.
-    `rare`: the entries that hold rare words of the question, where that was looked at.
+    `rare`: the entries that hold rare words of the question, where that was looked at. `measured`:
+    vectors tell how near all is.
     """
 
     near: Chance
@@ -548,11 +549,16 @@ class Judged(NamedTuple):
     rule_matches: Mapping[str, Match]
     weak: bool
     rare: Mapping[str, float] = {}
+    measured: bool = True
 
     @property
     def unsure(self) -> bool:
-        """Whether something may be an answer, though nothing is surely one."""
-        return self.weak and (self.near.best >= relevance.DOUBT or bool(self.rare))
+        """Whether something may be an answer, though nothing is surely one.
+
+        By words alone a share of common words is no reason: every field of knowledge has them.
+        """
+        near = self.measured and self.near.best >= relevance.DOUBT
+        return self.weak and (near or bool(self.rare))
 
 
 def judge(gathered: Gathered) -> Judged:
@@ -600,6 +606,7 @@ def judge(gathered: Gathered) -> Judged:
         headed,
         matches,
         weak=near.best < BAR and not asked.query.filters.phrases,
+        measured=complete and bool(candidates.vectors),
     )
 
 
