@@ -113,6 +113,17 @@ def test_the_feature_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> 
     )
 
 
+def test_the_host_of_the_example_works_and_is_one_file_and_one_row(copy: Path) -> None:
+    steps = list(STEP.finditer(section("How to add an agent host")))
+    assert [bool(step["line"]) for step in steps] == [True, False, False]
+    follow(copy, steps)
+    files = ["src/ai_lessons/features/hosts", "tests/features/hosts/test_pelican.py"]
+    run(copy, "-m", "ruff", "check", "--quiet", *files)
+    run(copy, "-m", "ruff", "format", "--check", "--quiet", *files)
+    tests = ("tests/features/hosts/test_pelican.py", "tests/test_architecture.py")
+    run_tests(copy, "host or feature or place or name", *tests)
+
+
 def test_the_kind_of_the_example_works_and_touches_at_most_eight_files(copy: Path) -> None:
     told = section("How to add a kind of entry")
     named = re.findall(
