@@ -37,8 +37,8 @@ def transcripts(
             hint = "without a folder those of this user's agents are read"
             raise NotFound("folder of transcripts", folder, hint=hint)
         globs = []
-        for pattern in ("**/*.json", "**/*.jsonl", "**/*.jsonl.zst", "**/opencode.db"):
-            globs.append((place, pattern))
+        for pattern in ("*.json", "*.jsonl", "*.jsonl.zst", *agent_hosts.databases()):
+            globs.append((place, f"**/{pattern}"))
         if place.is_file():
             file = external_files.kept(place)
             globs = [(file.parent, escape(file.name))]

@@ -490,6 +490,14 @@ def transcripts(where: Where) -> list[tuple[Path, str]]:
     return globs
 
 
+def databases() -> Iterator[str]:
+    """The names of databases in which hosts keep transcripts; no other database is looked into."""
+    for kind, _ in kinds():
+        name = kind.transcripts.rpartition("/")[2]
+        if name.endswith(".db"):
+            yield name
+
+
 def parsed(data: bytes | None, *, toml: bool = False) -> Json | None:
     """A file's settings; empty if nothing is in it, None if it cannot be read or holds no table."""
     if data is None or not data.strip():
