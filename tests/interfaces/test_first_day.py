@@ -191,3 +191,48 @@ def test_a_rule_is_rejected_on_a_terminal_after_a_question(
     child = spawn("admin", "reject-rule", "R-5N1QTC", "--yes")
     assert finish(child)[0] == 0
     assert run("admin", "pending-rules", "--count").out == "0\n"
+
+
+def test_undo_takes_a_yes_that_it_does_not_need(run: Run, knowledge: Path) -> None:
+    made = run("add", "--title", "Quagga", "--content", "C.", "--json").json["handle"]
+    assert run("undo", "--yes").code == 0
+    assert run("show", made).code != 0
+
+
+def test_short_forms_do_what_their_long_ones_do(run: Run, knowledge: Path) -> None:
+    long_forms = {
+        "approve": ("admin", "approve-rule"),
+        "delete": ("contribute", "delete"),
+        "conflicts": ("admin", "conflicts"),
+        "refresh": ("contribute", "refresh"),
+        "propose": ("contribute", "propose"),
+    }
+    shown = " ".join(run("--help").out.partition("Short forms:")[2].split())
+    for short, long in long_forms.items():
+        assert short in shown
+        said = run(short, "--help").out.partition("\nExamples:")[0].partition("\n\n")[2]
+        assert said
+        assert said in run(*long, "--help").out
+    made = run("add", "--title", "Quagga", "--content", "C.", "--json").json["handle"]
+    assert run("delete", made, "--yes").code == 0
+    assert run("show", made).code != 0
+    for short in ("conflicts", "propose"):
+        # neither has anything to do here, and each says so in its own words
+        assert run(short) == run(*long_forms[short])
+    assert run("refresh", "--all").code == 0
+
+
+def test_a_place_may_be_named_by_its_whole_path(
+    run: Run, knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "shop"
+    put_file(code / "src" / "cart.py", "def total():\n    return 1\n")
+    git(code, "init", "-q")
+    monkeypatch.chdir(code)
+    words = ("add", "--title", "Carts", "--content", "C.", "--about", "src/cart.py", "--json")
+    made = run("--repo", str(knowledge), *words).json["handle"]
+    for place in ("src/cart.py", str(code / "src" / "cart.py")):
+        said = run("--repo", str(knowledge), "recall", "about", place).out
+        assert made in said
+    elsewhere = str(code / "src" / "other.py")
+    assert made not in run("--repo", str(knowledge), "recall", "about", elsewhere).out
