@@ -105,7 +105,7 @@ def test_a_glob_leaves_hidden_files_out_unless_it_names_them(folder: Path) -> No
         "node_modules/e.md",
         "sub/c.md",
     ]
-    assert names(external_files.expand([".*/*.md"], folder, recursive=False)) == ["d.md"]
+    assert names(external_files.expand([".*/*.md"], folder, recursive=False)) == [".hidden/d.md"]
 
 
 @pytest.mark.parametrize(

@@ -237,11 +237,11 @@ class _Asked:
         search = Query(query.query, Filter(kinds, query.project), limit=self._budget, plain=True)
         result = app.search.find(self._repo, search._replace(context_tags=query.context_tags))
         ids = {summary.id for summary in summaries}
-        linked_rules = []
+        near_enough = []
         if not result.weak:
             for hit in result.hits:
                 if kind is Kind.RULE or (hit.entry.score or 0.0) >= BAR:
-                    linked_rules.append(hit.entry)
+                    near_enough.append(hit.entry)
         return summaries + [
-            x for x in linked_rules if x.kind is kind and x.id not in ids and self._may_come(x)
+            x for x in near_enough if x.kind is kind and x.id not in ids and self._may_come(x)
         ]
