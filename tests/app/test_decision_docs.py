@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ai_lessons.app import entries, resources, transfer
+from ai_lessons.app import entries, resource_refresh, resources, transfer
 from ai_lessons.app.answers import ResourceDraft
 from ai_lessons.model.entries import Kind
 from app.world import World
@@ -136,7 +136,7 @@ def test_a_refresh_takes_the_status_that_the_file_states_now(world: World, tmp_p
     )
     (written,) = taken(world, tmp_path / "adr").written
     put_files(tmp_path, TREE)
-    resources.refresh(world.library, [written.id])
+    resource_refresh.refresh(world.library, [written.id])
     assert entries.show(world.library, written.id).frontmatter["status"] == "rejected"
     assert titles(world, "paint colours by hand") == []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, resources
+from ai_lessons.app import entries, resource_refresh
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.versions import nearest, released_first
@@ -158,7 +158,7 @@ def test_what_is_released_comes_before_what_is_not(world: World, tmp_path: Path)
 def test_a_doc_that_lies_in_the_repository_is_refreshed_as_it_is(world: World) -> None:
     file = world.write("jira-api/docs/v3/WorkflowsApi.md", "# Workflows\n\nText.\n")
     made = world.bring(file, title="Jira Workflows API", versions=["v3"]).written[0]
-    (done,) = resources.refresh(world.library, [made.id])
+    (done,) = resource_refresh.refresh(world.library, [made.id])
     assert (done.changed, "read as it is" in done.warning) == (False, True)
     with pytest.raises(NotFound, match="source of"):
-        resources.refresh(world.library, [world.add("A lesson").id])
+        resource_refresh.refresh(world.library, [world.add("A lesson").id])

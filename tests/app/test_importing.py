@@ -8,6 +8,7 @@ from ai_lessons.app import (
     editing,
     entries,
     outdated,
+    resource_refresh,
     resources,
     running,
     setup,
@@ -149,7 +150,7 @@ def test_line_ends_of_another_system_become_ours_and_stay_unchanged(
     made = world.bring(tmp_path / "dos.md").written[0]
     assert "\r" not in world.read(made.path)
     assert world.bring(tmp_path / "dos.md").unchanged == 1
-    assert resources.refresh(world.library, [made.id])[0].changed is False
+    assert resource_refresh.refresh(world.library, [made.id])[0].changed is False
 
 
 def test_a_script_comes_with_its_mode_a_side_file_and_trust(
@@ -207,7 +208,7 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
     assert list(sources.stale(world.library.primary)) == []
     jobs: dict[str, Callable[[], object]] = {
         "giraffe": lambda: setup.reindex(world.library, [made.handle]),
-        "heron": lambda: resources.refresh(world.library, [], every=True),
+        "heron": lambda: resource_refresh.refresh(world.library, [], every=True),
         "newt": lambda: setup.reindex(world.library, kinds=[Kind.SCRIPT]),
     }
     for word, again in jobs.items():
@@ -233,7 +234,7 @@ def test_a_script_in_place_that_a_pull_brought_is_not_read(world: World, tmp_pat
     world.write("p/scripts/unversioned/s.sh.md", text)
     (entry,) = entries.list_entries(world.library).entries
     setup.reindex(world.library, kinds=[Kind.SCRIPT])
-    assert resources.refresh(world.library, [], every=True)[0].warning
+    assert resource_refresh.refresh(world.library, [], every=True)[0].warning
     assert world.read("p/scripts/unversioned/s.sh.md") == text
     with pytest.raises(Refused):
         setup.reindex(world.library, [entry.handle])
@@ -303,12 +304,12 @@ def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, g
     made = world.bring(source / "docs/guide.md").written[0]
     old = git(source, "rev-parse", "HEAD")
     git(source, "commit", "-q", "--allow-empty", "-m", "another")
-    (done,) = resources.refresh(world.library, [made.id])
+    (done,) = resource_refresh.refresh(world.library, [made.id])
     assert (done.changed, "moved" in done.warning) == (False, True)
     assert world.commits()[0] == "Add doc: The guide"
     (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
     git(source, "commit", "-qam", "change")
-    (done,) = resources.refresh(world.library, [made.handle])
+    (done,) = resource_refresh.refresh(world.library, [made.handle])
     assert (done.changed, done.added, done.removed) == (True, 2, 1)
     assert "+Second thoughts." in done.diff
     assert (done.old_ref, done.new_ref) == (old, git(source, "rev-parse", "HEAD"))
@@ -317,7 +318,7 @@ def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, g
     shown = entries.show(world.library, made.id)
     assert shown.body.endswith("And more.\n")
     assert shown.frontmatter["source_ref"] == done.new_ref
-    (again,) = resources.refresh(world.library, [made.id])
+    (again,) = resource_refresh.refresh(world.library, [made.id])
     assert (again.changed, again.warning, again.diff) == (False, "", "")
 
 
@@ -327,7 +328,7 @@ def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, sourc
     (source / "docs/notes.txt").write_text("y\n")
     (source / "docs/deep/more.md").unlink()
     world.add("a lesson")
-    done = {one.title: one for one in resources.refresh(world.library, [], every=True)}
+    done = {one.title: one for one in resource_refresh.refresh(world.library, [], every=True)}
     assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
     assert "more.md" in done["More"].warning
     assert world.commits()[0] == "Refresh 2 docs"
@@ -352,9 +353,9 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(
     (hermetic / "link").symlink_to(hermetic / "netrc")
     doc = pulled(world, way.format(home=hermetic))
     with pytest.raises(Refused, match="was not added on this machine from") as refused:
-        resources.refresh(world.library, [DOC])
+        resource_refresh.refresh(world.library, [DOC])
     assert "at a terminal: ai-lessons contribute refresh D-" in refused.value.hint
-    (told,) = resources.refresh(world.library, [], every=True)
+    (told,) = resource_refresh.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
     (stale,) = outdated.review(world.library)
     assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", (
@@ -376,19 +377,19 @@ def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_f
         return len(asked) > 1
 
     with pytest.raises(Refused):
-        resources.refresh(world.fresh(ask_source=ask), [DOC])
-    assert resources.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
+        resource_refresh.refresh(world.fresh(ask_source=ask), [DOC])
+    assert resource_refresh.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
     assert asked == [("Guide", "~/guide.md", str(file))] * 2
     file.write_text("# Guide\n\nTwo.\n")
-    assert resources.refresh(world.fresh(), [DOC])[0].changed
+    assert resource_refresh.refresh(world.fresh(), [DOC])[0].changed
     world.write(doc, world.read(doc).replace("~/guide.md", str(file)))
     with pytest.raises(Refused):
-        resources.refresh(world.fresh(), [DOC])
+        resource_refresh.refresh(world.fresh(), [DOC])
     world.write(doc, world.read(doc).replace(str(file), "~/guide.md"))
     file.unlink()
     file.symlink_to(other)
     with pytest.raises(Refused):
-        resources.refresh(world.fresh(), [DOC])
+        resource_refresh.refresh(world.fresh(), [DOC])
     assert "Other words." not in world.read(doc)
 
 
@@ -401,10 +402,10 @@ def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it
     clone = World(tmp_path / "again", world.git, world.options)
     (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
     with pytest.raises(Refused):
-        resources.refresh(clone.library, [made.id])
+        resource_refresh.refresh(clone.library, [made.id])
     resources.add_resources(clone.library, draft)
     assert "Newer words." in clone.read(made.path)
-    assert not resources.refresh(clone.fresh(), [made.id])[0].changed
+    assert not resource_refresh.refresh(clone.fresh(), [made.id])[0].changed
 
 
 def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(
@@ -414,7 +415,7 @@ def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(
     mine = world.read(made.path) + "My own remark.\n"
     world.write(made.path, mine)
     (source / "docs/guide.md").write_text("# The guide\n\nx\n")
-    resources.refresh(world.library, [made.id])
+    resource_refresh.refresh(world.library, [made.id])
     assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
     assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
     world.write("p/lessons/new.md", "# never committed\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from a_server import Reply, Site, serving
-from ai_lessons.app import editing, entries, resources, validation
+from ai_lessons.app import editing, entries, resource_refresh, resources, validation
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
@@ -45,15 +45,15 @@ def test_a_page_is_a_doc_that_is_asked_again_only_if_it_changed(world: World, si
     assert 'etag: "\\"1\\""\n' in text
     assert text.endswith("# Retries\n\nThe wait doubles.\n")
     assert (add(world, url).unchanged, validation.validate(world.library).problems) == (1, ())
-    (done,) = resources.refresh(world.library, [made.handle], allow_private=True)
+    (done,) = resource_refresh.refresh(world.library, [made.handle], allow_private=True)
     assert not done.changed
     site.replies["/docs/a.html"] = page("Retries", "The wait triples.", etag='"2"')
-    (done,) = resources.refresh(world.library, [], every=True, allow_private=True)
+    (done,) = resource_refresh.refresh(world.library, [], every=True, allow_private=True)
     assert (done.changed, done.added, done.removed) == (True, 1, 1)
     assert "triples" in world.read(made.path)
     del site.replies["/docs/a.html"]
     with pytest.raises(NotFound, match="page"):
-        resources.refresh(world.library, [made.handle], allow_private=True)
+        resource_refresh.refresh(world.library, [made.handle], allow_private=True)
     assert "triples" in world.read(made.path)
 
 
@@ -64,7 +64,7 @@ def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Si
     )
     world.commit()
     with pytest.raises(Refused, match="was not added on this machine"):
-        resources.refresh(world.library, ["01JD3Z8QK5W7M2X9V4T65N1QTC"], allow_private=True)
+        resource_refresh.refresh(world.library, ["01JD3Z8QK5W7M2X9V4T65N1QTC"], allow_private=True)
     assert site.asked == []
 
 
@@ -89,7 +89,7 @@ def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(
         site.replies["/Ours.html"] = Reply(status=302, location=there)
         other.asked.clear()
         with pytest.raises(Refused, match="of this machine or its network"):
-            resources.refresh(world.library, [ours.handle], allow_private=True)
+            resource_refresh.refresh(world.library, [ours.handle], allow_private=True)
         assert other.asked == []
 
 
@@ -150,7 +150,7 @@ def test_a_document_is_kept_as_text_and_known_again(
     assert made.title == text.partition("\n")[0].removeprefix("# ")
     assert world.bring(file, project="tool").unchanged == 1
     file.write_bytes(made_of("Retries are off."))
-    (done,) = resources.refresh(world.library, [made.handle])
+    (done,) = resource_refresh.refresh(world.library, [made.handle])
     assert done.changed
     assert "are off" in world.read(made.path)
 

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, promotion, proposals, resources, review
+from ai_lessons.app import (
+    editing,
+    entries,
+    promotion,
+    proposals,
+    resource_refresh,
+    resources,
+    review,
+)
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Written
 from ai_lessons.app.promotion import Promoted, PromotionRequest, promote
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
@@ -185,7 +193,7 @@ class TestACopy:
         assert (said["versions"], said["source_path"]) == (["v3"], str(doc))
         doc.write_text(doc.read_text() + "More.\n")
         with company.library() as library:
-            resources.refresh(library, [made.id])
+            resource_refresh.refresh(library, [made.id])
         again = copied(company, made.id)
         assert again.path == f"jira/docs/v3/api-{again.id[-6:].lower()}.md"
 

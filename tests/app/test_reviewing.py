@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, outdated, proposals, resources, review, sources, validation
+from ai_lessons.app import (
+    editing,
+    outdated,
+    proposals,
+    resource_refresh,
+    review,
+    sources,
+    validation,
+)
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Kind
@@ -210,7 +218,7 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
         told,
         True,
     )
-    resources.refresh(world.library, [doc.id])
+    resource_refresh.refresh(world.library, [doc.id])
     assert found(world) == []
     source.unlink()
     assert found(world) == [(doc.id, "source", f"its source is gone: {told}")]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, resources, running, sources
+from ai_lessons.app import entries, resource_refresh, running, sources
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
@@ -55,7 +55,7 @@ def test_what_a_person_wrote_about_a_script_in_place_stays_at_a_refresh(
     side = f"{made.path}.md"
     world.write(side, world.read(side) + "Needs a boat.\n")
     birds.write_text(STORKS)
-    assert resources.refresh(world.library, [made.id])[0].changed
+    assert resource_refresh.refresh(world.library, [made.id])[0].changed
     assert world.read(side).endswith("---\nNeeds a boat.\n")
     assert list(sources.stale(world.library.primary)) == []
 
@@ -115,7 +115,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
         "changed since it was read" in note for note in world.search("count.sh herons").notes
     )
     assert entries.show(world.library, made.id).code == HERONS, "the copy is what runs"
-    assert resources.refresh(world.library, [made.id])[0].changed
+    assert resource_refresh.refresh(world.library, [made.id])[0].changed
     shown = entries.show(world.library, made.id)
     assert (shown.body, shown.code) == ("Count the storks.\n", STORKS)
     assert list(sources.stale(world.library.primary)) == []

@@ -14,6 +14,7 @@ from ai_lessons.app import (
     editing,
     lessons,
     proposals,
+    resource_refresh,
     resources,
     review,
     secrets,
@@ -126,15 +127,17 @@ def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(
     two.write_text("# two\n\nAnother text.\n")
     library = world.library
     with pytest.raises(InvalidEntry, match="GitLab") as told:
-        resources.refresh(library, ["global/docs/unversioned/one.md"])
-    done = {answer.title: answer for answer in resources.refresh(library, (), every=True)}
+        resource_refresh.refresh(library, ["global/docs/unversioned/one.md"])
+    done = {answer.title: answer for answer in resource_refresh.refresh(library, (), every=True)}
     assert "GitLab" in done["one"].warning
     assert (done["one"].changed, done["two"].changed) == (False, True)
     assert not in_git(world)
     mark = mark_of(told.value)
     with pytest.raises(UsageError, match="reason"):
-        resources.refresh(library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
-    resources.refresh(
+        resource_refresh.refresh(
+            library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")]
+        )
+    resource_refresh.refresh(
         library,
         (),
         every=True,
@@ -147,7 +150,7 @@ def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(
     assert validation.validate(world.library).problems == ()
     one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
     with pytest.raises(InvalidEntry, match="Stripe"):
-        resources.refresh(library, ["global/docs/unversioned/one.md"])
+        resource_refresh.refresh(library, ["global/docs/unversioned/one.md"])
 
 
 def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> None:

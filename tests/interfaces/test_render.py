@@ -18,7 +18,8 @@ from ai_lessons.app.answers import (
     Written,
 )
 from ai_lessons.app.health import Check
-from ai_lessons.app.resources import PassagePreview, Refreshed
+from ai_lessons.app.resource_refresh import Refreshed
+from ai_lessons.app.resources import PassagePreview
 from ai_lessons.app.search_index import ModelState
 from ai_lessons.app.validation import Report
 from ai_lessons.errors import Problem

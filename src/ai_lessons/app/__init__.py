@@ -30,11 +30,13 @@ if TYPE_CHECKING:
         open_repository as open_repository, outdated as outdated, pending as pending,
         played_checks as played_checks, policies as policies, promotion as promotion,
         promotion_copies as promotion_copies, proposals as proposals, quotes as quotes,
-        releases as releases, resources as resources, review as review, rule_checks as rule_checks,
-        running as running, search as search, search_index as search_index, secrets as secrets,
-        session_acts as session_acts, setup as setup, sharing as sharing, sources as sources,
-        transfer as transfer, trust as trust, usage as usage, validation as validation,
-        vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
+        releases as releases, resource_plan as resource_plan, resource_refresh as resource_refresh,
+        resource_texts as resource_texts, resources as resources, review as review,
+        rule_checks as rule_checks, running as running, search as search,
+        search_index as search_index, secrets as secrets, session_acts as session_acts,
+        setup as setup, sharing as sharing, sources as sources, transfer as transfer,
+        trust as trust, usage as usage, validation as validation, vector_sharing as vector_sharing,
+        workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -487,7 +487,7 @@ def reindex(
 
     `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached).
     """
-    from ai_lessons.app.resources import refresh
+    from ai_lessons.app.resource_refresh import refresh
     from ai_lessons.app.sources import source_of
     from ai_lessons.app.trust import known_sources, source_mark
 

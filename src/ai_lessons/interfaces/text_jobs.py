@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     )
     from ai_lessons.app.outdated import Outdated
     from ai_lessons.app.promotion import Promoted
-    from ai_lessons.app.resources import PassagePreview, Refreshed
+    from ai_lessons.app.resource_refresh import Refreshed
+    from ai_lessons.app.resources import PassagePreview
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 # entries of an import are named one by one

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import resources, search, validation
+from ai_lessons.app import resource_refresh, search, validation
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.features.packages import jobs
 from app.world import World, query
@@ -150,7 +150,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
         validation.validate(world.fresh(cwd=code), content=True).problems == ()
     )  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
-    done = resources.refresh(world.fresh(cwd=code), [], every=True)
+    done = resource_refresh.refresh(world.fresh(cwd=code), [], every=True)
     assert {one.path for one in done if one.changed} == {
         f"click-like/docs/2.0.0/{page}" for page in PAGES
     }
@@ -160,7 +160,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
     )  # what is locked counts, not what is installed
     lock(code, "2.0.0")
     assert asked(world, code, question)[0][1] == ("2.0.0",)
-    assert resources.refresh(world.fresh(cwd=code), [], every=True) == ()
+    assert resource_refresh.refresh(world.fresh(cwd=code), [], every=True) == ()
 
 
 def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) -> None:

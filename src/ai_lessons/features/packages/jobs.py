@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import meaning
 from ai_lessons.app.answers import Stale
-from ai_lessons.app.resources import Refreshed
+from ai_lessons.app.resource_refresh import Refreshed
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.connectors import manifests
 from ai_lessons.connectors.exporters import noting

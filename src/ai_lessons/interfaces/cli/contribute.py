@@ -402,7 +402,8 @@ def add_resource(
 def refresh(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) -> None:
     """Read docs again from their source, and report where the source has changed."""
     call.answer(
-        app.resources.refresh(call.library, refs, every=every, **permissions), text_jobs.refreshed
+        app.resource_refresh.refresh(call.library, refs, every=every, **permissions),
+        text_jobs.refreshed,
     )
 
 
