@@ -28,7 +28,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import editing, entries, proposals, resources, review, sharing, validation
+from ai_lessons.app import (
+    editing,
+    entries,
+    pending_rules,
+    proposals,
+    resources,
+    review,
+    sharing,
+    validation,
+)
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -109,12 +118,12 @@ def bring(place: Place) -> Callable[[Library], None]:
 
 def approve(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        waiting = review.pending_rules(library)
+        waiting = pending_rules.pending_rules(library)
         if not waiting:
             proposals.suggest_rule(
                 library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n")
             )
-            waiting = review.pending_rules(library)
+            waiting = pending_rules.pending_rules(library)
     branch = waiting[0].branch
     return lambda library: say(review.approve_rule(library, branch).path)
 

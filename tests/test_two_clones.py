@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, proposals, review, search, sharing
+from ai_lessons.app import (
+    editing,
+    entries,
+    pending_rules,
+    proposals,
+    review,
+    rule_audit,
+    search,
+    sharing,
+)
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
 from ai_lessons.app.open_repository import Options
 from ai_lessons.app.workspace import Library
@@ -86,7 +95,9 @@ def pair(tmp_path: Path, git: Git) -> Pair:
 
 def approved_by_command(person: Clone, made: Suggested) -> None:
     with person.library() as library:
-        assert [one.branch for one in review.pending_rules(library)] == [f"origin/{made.branch}"]
+        assert [one.branch for one in pending_rules.pending_rules(library)] == [
+            f"origin/{made.branch}"
+        ]
         review.approve_rule(library, made.handle)
 
 
@@ -122,8 +133,8 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
             "agent <agent@example.com>",
             2,
         )
-        assert review.pending_rules(library) == ()
-        assert review.audit(library).ok
+        assert pending_rules.pending_rules(library) == ()
+        assert rule_audit.audit(library).ok
         found = search.search(
             library, Query("GET before PUT, send all of it back", Filter(project="global"))
         )
@@ -148,7 +159,7 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
         editing.add_lesson(library, LessonDraft("Meanwhile", "Text."))
         done = sharing.sync(library)
         assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
-        assert review.audit(library).ok
+        assert rule_audit.audit(library).ok
         assert sharing.sync(library).proposals == ()
     for clone in (pair.agent, pair.person):
         with clone.library() as library:
@@ -156,7 +167,7 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
             approval = entries.show(library, made.handle).approval
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
-            assert review.pending_rules(library) == ()
+            assert pending_rules.pending_rules(library) == ()
 
 
 def test_a_proposal_whose_merge_comes_along_is_no_news_and_its_branch_goes_with_it(

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, entries, policies, promotion, proposals, resources, review
+from ai_lessons.app import (
+    editing,
+    entries,
+    pending_rules,
+    policies,
+    promotion,
+    proposals,
+    resources,
+)
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
 from ai_lessons.app.policies import Move, governed
 from ai_lessons.app.promotion import Promoted, PromotionRequest
@@ -212,7 +220,7 @@ class TestReleases:
         self, company: Company, theirs: str
     ) -> None:
         asked = self.ask(company, theirs)
-        (waiting,) = review.pending_rules(company.library(writes=ACME))
+        (waiting,) = pending_rules.pending_rules(company.library(writes=ACME))
         assert (waiting.kind, waiting.change, waiting.title) == (
             "lesson",
             "edit",
@@ -293,7 +301,7 @@ class TestReleases:
         file.write_text(lesson(body="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
         with pytest.raises(InvalidEntry):
             self.go(company, "L-8F3K2A")
-        assert review.pending_rules(company.library(writes=ACME)) == ()
+        assert pending_rules.pending_rules(company.library(writes=ACME)) == ()
 
 
 class TestTheUsersRepositoryMeanwhile:

@@ -14,8 +14,10 @@ from ai_lessons.app import (
     editing,
     entries,
     health,
+    pending_rules,
     proposals,
     review,
+    rule_audit,
     search,
     setup,
     sharing,
@@ -304,7 +306,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
 
     assert "Zebras" in world.titles()
     assert world.found("Zebras") == ["Zebras"]
-    review.pending_rules(world.library)
+    pending_rules.pending_rules(world.library)
     health.stats(world.library)
     assert health.doctor(world.library)
     made_rule = proposals.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
@@ -316,7 +318,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
-    assert any(named in alarm for alarm in review.audit(world.library).alarms)
+    assert any(named in alarm for alarm in rule_audit.audit(world.library).alarms)
     assert any(named in problem.path for problem in validation.validate(world.library).problems)
 
 
@@ -335,8 +337,8 @@ def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(
     if packed:
         world.git(world.root, "pack-refs", "--all")
     assert "Zebras" in world.titles()
-    assert [one.branch for one in review.pending_rules(world.fresh())] == [made.branch]
-    assert review.audit(world.fresh()).ok
+    assert [one.branch for one in pending_rules.pending_rules(world.fresh())] == [made.branch]
+    assert rule_audit.audit(world.fresh()).ok
     assert review.approve_rule(world.fresh(), made.handle).handle == made.handle
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, review, transfer
+from ai_lessons.app import entries, pending_rules, transfer
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model.entries import Kind
 from app.world import World
@@ -84,7 +84,7 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
     assert (world.root / script.entry.path).stat().st_mode & 0o100
     (kept,) = [one for one in done.written if one.title == "Kept"]
     assert entries.show(library, kept.id).frontmatter["path"] == "/opt/kept.sh"
-    (pending,) = review.pending_rules(world.library)
+    (pending,) = pending_rules.pending_rules(world.library)
     assert "has_script" in pending.diff
     assert world.commits()[0] == "Import 5 entries from knowledge.db"
     assert database.read_bytes() == before

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, review, transfer
+from ai_lessons.app import editing, entries, lessons, pending_rules, transfer
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
@@ -148,4 +148,4 @@ def test_a_rule_that_says_who_approved_it_is_a_proposal_that_says_so_in_no_key_t
     put_file(tmp_path / "n/r.md", text)
     done = transfer.import_files(world.library, [tmp_path / "n"], "markdown")
     assert (len(done.queued), done.skipped) == (1, ())
-    assert review.pending_rules(world.library)
+    assert pending_rules.pending_rules(world.library)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ai_lessons.app import proposals, review, transfer, validation
+from ai_lessons.app import pending_rules, proposals, review, transfer, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.connectors import exporters
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
@@ -524,7 +524,7 @@ def test_what_came_from_a_file_does_not_go_into_it_twice(
     put_files(tmp_path, {name: b"# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"})
     place = tmp_path / to
     transfer.import_files(world.library, [tmp_path], source)
-    for pending in review.pending_rules(world.library):
+    for pending in pending_rules.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     approve(world, title="Use transactions")
     done = transfer.export_file(world.library, place, form)
@@ -588,7 +588,7 @@ def test_what_a_file_imports_comes_with_it_or_is_named(world: World, tmp_path: P
     )
     (annotate,) = (
         pending
-        for pending in review.pending_rules(world.library)
+        for pending in pending_rules.pending_rules(world.library)
         if pending.title == "Always annotate."
     )
     assert annotate.applies_to == ("web/src/*.py",)
@@ -613,7 +613,7 @@ def test_what_is_taken_in_stands_in_the_file_it_came_from(world: World, tmp_path
     transfer.import_files(
         world.library, [tmp_path / "CLAUDE.md"], "claude", project="shop", split_up=True
     )
-    for pending in review.pending_rules(world.library):
+    for pending in pending_rules.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     done = transfer.export_file(world.library, tmp_path / "CLAUDE.md", "agents-md")
     assert [why for _, why in done.skipped] == ["CLAUDE.md says it already"] * 3

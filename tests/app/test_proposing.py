@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, pending, review
+from ai_lessons.app import entries, pending, pending_rules, review, rule_audit
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposals import make, open_proposals
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
@@ -68,7 +68,7 @@ SCRIPT_FILES: dict[str, str | None] = {SCRIPT_PATH: CODE, f"{SCRIPT_PATH}.md": S
 
 
 def waiting(world: World) -> tuple[Pending, ...]:
-    return review.pending_rules(world.fresh())
+    return pending_rules.pending_rules(world.fresh())
 
 
 def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World) -> None:
@@ -202,7 +202,7 @@ def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World
     world.git(world.root, "branch", made.branch, made.commit)
     assert waiting(world) == ()
     world.git(world.root, "branch", "-D", made.branch)
-    assert review.audit(world.fresh()).taken == ()
+    assert rule_audit.audit(world.fresh()).taken == ()
     again = propose(world, SCRIPT_FILES, said=said, report="now without")
     assert again.warnings == (f"the same was rejected on {NOW:%Y-%m-%d}: needs a token",)
     assert waiting(world)[0].rejected_before.endswith("needs a token")
@@ -327,7 +327,7 @@ def test_an_approval_is_taken_back_and_waits_again_as_its_author_proposed_it(
     assert after.suggested_by.startswith("Author")
     review.approve_rule(world.fresh(), again.branch, expect=again.commit)
     assert len(world.titles(kinds=["lesson", "rule"])) == 1
-    assert review.audit(world.fresh()).ok
+    assert rule_audit.audit(world.fresh()).ok
 
 
 def test_an_edit_and_a_removal_of_a_rule_are_taken_back_to_the_text_before(world: World) -> None:
@@ -344,7 +344,7 @@ def test_an_edit_and_a_removal_of_a_rule_are_taken_back_to_the_text_before(world
         (one,) = waiting(world)
         assert (one.branch, one.change) == (again.branch, change)
         review.reject_rule(world.fresh(), again.branch)
-    assert review.audit(world.fresh()).ok
+    assert rule_audit.audit(world.fresh()).ok
 
 
 def test_a_rejection_is_taken_back_once_and_its_record_stays(world: World) -> None:
@@ -428,7 +428,7 @@ def take(world: World, way: str) -> None:
 def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way: str) -> None:
     propose(world, report="Proposal: rules/R-8F3K2A-x\n\nSeen.")
     take(world, way)
-    found = review.audit(world.fresh())
+    found = rule_audit.audit(world.fresh())
     (one,) = found.taken
     assert (one.id[-6:], one.proposal, one.how) == (LESSON[-6:], BRANCH, WAYS[way])
     assert (one.approved_by, one.suggested_by) == ("Curator <curator@x>", "Human <human@x>")
@@ -460,7 +460,9 @@ def test_proposals_in_a_folder_of_a_bigger_repository(
         git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD")
         == f".ai/reference/{PATH}"
     )
-    assert [one.title for one in review.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
+    assert [one.title for one in rule_audit.audit(world.fresh()).taken] == [
+        "PUT replaces the workflow"
+    ]
     world.close()
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, pending, proposals, review
+from ai_lessons.app import editing, entries, health, pending, pending_rules, proposals, review
 from ai_lessons.app.answers import RuleDraft, Suggested
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from app.world import LESSON, World, lesson
@@ -89,7 +89,7 @@ def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
 def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
     made = approved(world)
     editing.update(world.fresh(), made.handle, project="jira-api")
-    (one,) = review.pending_rules(world.fresh())
+    (one,) = pending_rules.pending_rules(world.fresh())
     review.approve_rule(world.fresh(), one.branch)
     assert world.status() == ""
     assert not (world.root / made.path).exists()
@@ -104,7 +104,7 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     assert one.proposed_on
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
-    (waiting,) = review.pending_rules(world.fresh())
+    (waiting,) = pending_rules.pending_rules(world.fresh())
     assert (waiting.change, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
     done = review.approve_rule(world.fresh(), made.handle)
     assert not (world.root / made.path).exists()
@@ -122,10 +122,10 @@ def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: Wo
     assert done.path.startswith(".ai-lessons/rejected/2026/")
     assert "reason: too broad" in world.read(done.path)
     assert done.commit == world.git(world.root, "rev-parse", "main")
-    assert review.pending_rules(world.fresh()) == ()
+    assert pending_rules.pending_rules(world.fresh()) == ()
     again = suggest(world, content="Send  all.", tags=["other"])
     assert again.warnings == ("the same was rejected on 2026-11-21: too broad",)
-    (one,) = review.pending_rules(world.fresh())
+    (one,) = pending_rules.pending_rules(world.fresh())
     assert one.rejected_before == "on 2026-11-21: too broad"
     assert suggest(world, "Something else entirely", "other words").warnings == ()
 
@@ -139,7 +139,7 @@ def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
     )
     three = suggest(world, "PUT: send the whole workflow", "words")
     assert len(three.warnings) == 2
-    pending = {p.id: p for p in review.pending_rules(world.fresh())}
+    pending = {p.id: p for p in pending_rules.pending_rules(world.fresh())}
     assert any("(proposed)" in name for name in pending[three.id].similar)
     assert suggest(world, "Wash your hands", "germs").warnings == ()
 
@@ -148,7 +148,7 @@ def test_contradictions_by_link_are_named(world: World) -> None:
     one = approved(world, "Send all")
     two = suggest(world, "Send a part", "less traffic", links=[("contradicts", one.handle)])
     assert two.warnings == (f"it contradicts {one.handle} 'Send all' (in force)",)
-    (waiting,) = review.pending_rules(world.fresh())
+    (waiting,) = pending_rules.pending_rules(world.fresh())
     assert waiting.conflicts == two.warnings
 
 
@@ -186,7 +186,7 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     assert world.status() == "M  global/lessons/one.md"
     assert world.read(made.path) == text
     assert not (world.root / "global/rules/by-hand.md").exists()
-    assert {p.branch: p.change for p in review.pending_rules(world.fresh())} == {
+    assert {p.branch: p.change for p in pending_rules.pending_rules(world.fresh())} == {
         edit.branch: "edit",
         new.branch: "new",
     }
@@ -212,7 +212,7 @@ def test_an_edit_that_breaks_the_format_or_takes_an_id_is_neither_proposed_nor_l
     with pytest.raises(InvalidEntry, match="rationale"):
         proposals.propose(world.fresh(cwd=world.root))
     assert len(world.status().splitlines()) == 2
-    assert review.pending_rules(world.fresh()) == ()
+    assert pending_rules.pending_rules(world.fresh()) == ()
     world.git(world.root, "checkout", "-q", "--", two.path)
     with (
         failing("ai_lessons.approval.decisions.put_back", Conflict("busy")),
@@ -220,7 +220,7 @@ def test_an_edit_that_breaks_the_format_or_takes_an_id_is_neither_proposed_nor_l
     ):
         proposals.propose(world.fresh(cwd=world.root))
     (done,) = proposals.propose(world.fresh(cwd=world.root))
-    assert [p.branch for p in review.pending_rules(world.fresh())] == [done.branch], (
+    assert [p.branch for p in pending_rules.pending_rules(world.fresh())] == [done.branch], (
         "a second try does not do it twice"
     )
     assert world.status() == ""

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, proposals, review
+from ai_lessons.app import entries, pending_rules, pinned_signers, proposals, review, rule_audit
 from ai_lessons.app.answers import RuleDraft, Suggested
-from ai_lessons.app.review import Decided, PinnedList
+from ai_lessons.app.pinned_signers import PinnedList
+from ai_lessons.app.review import Decided
 from ai_lessons.errors import NotFound, Refused, UsageError
 from app.world import World, lesson, options
 from real_world import Git
@@ -76,13 +77,13 @@ class Team(World):
         """Pin exactly these lines."""
         file = self.folder / "team.signers"
         file.write_text("".join(lines))
-        return review.signers(self.fresh(), file, yes)
+        return pinned_signers.signers(self.fresh(), file, yes)
 
     def problems(self) -> list[str]:
-        return [row.problem for row in review.audit(self.fresh()).rows if row.problem]
+        return [row.problem for row in rule_audit.audit(self.fresh()).rows if row.problem]
 
     def alarms(self) -> str:
-        return "\n".join(review.audit(self.fresh()).alarms)
+        return "\n".join(rule_audit.audit(self.fresh()).alarms)
 
     def pinned(self) -> list[Path]:
         return sorted((self.options.config_dir / "signers").glob("*"))
@@ -125,7 +126,7 @@ def test_without_a_key_nothing_is_approved_and_the_hint_says_how_to_name_one(ali
     with pytest.raises(Refused, match="could not sign") as none:
         alice.approve(made.handle)
     assert "git config --global user.signingkey" in none.value.hint
-    assert [one.id for one in review.pending_rules(alice.fresh())] == [made.id]
+    assert [one.id for one in pending_rules.pending_rules(alice.fresh())] == [made.id]
     assert alice.git(alice.root, "rev-parse", "main") == tip
 
 
@@ -153,14 +154,14 @@ def test_pinning_is_for_people_who_said_yes_and_the_list_can_be_read(alice: Team
     file = alice.folder / "team.signers"
     file.write_text(alice.has_key("alice"))
     with pytest.raises(Refused, match="agent"):
-        review.signers(alice.fresh(agent="x"), file, yes)
+        pinned_signers.signers(alice.fresh(agent="x"), file, yes)
     for ask in (None, no):
         with pytest.raises(Refused):
-            review.signers(alice.fresh(), file, ask)
+            pinned_signers.signers(alice.fresh(), file, ask)
     assert alice.pinned() == []
     made = alice.trust(file.read_text())
     assert (len(made.keys), made.added, made.removed) == (1, made.keys, ())
-    assert review.signers(alice.fresh(agent="x"), None, None).keys == made.keys
+    assert pinned_signers.signers(alice.fresh(agent="x"), None, None).keys == made.keys
     with pytest.raises(UsageError, match="names no signer"):
         alice.trust("nobody\n")
     other = alice.trust(alice.has_key("bob"))
@@ -175,7 +176,7 @@ def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_sig
     alice.git(alice.root, "merge", "-q", "--no-ff", "--no-edit", made.branch)
     assert alice.in_force() == []
     assert alice.problems()[0].endswith(": no approval of it is signed")
-    (waiting,) = review.pending_rules(alice.fresh())
+    (waiting,) = pending_rules.pending_rules(alice.fresh())
     assert (waiting.id, waiting.change, waiting.path, waiting.body) == (
         made.id,
         "standing",
@@ -190,7 +191,7 @@ def test_what_was_merged_without_a_good_signature_waits_and_is_approved_by_a_sig
         "",
         before,
     )
-    assert review.pending_rules(alice.fresh()) == ()
+    assert pending_rules.pending_rules(alice.fresh()) == ()
     with pytest.raises(NotFound):
         alice.approve(made.id)
 
@@ -210,7 +211,7 @@ def test_before_a_key_leaves_the_rules_that_would_change_are_named_and_can_be_ap
 
     file = alice.folder / "team.signers"
     file.write_text(lines[0])
-    pinned = review.signers(alice.fresh(), file, asking)
+    pinned = pinned_signers.signers(alice.fresh(), file, asking)
     assert f"{made.path} is not in force any more" in asked[0]
     assert "review-rules" in "\n".join(pinned.notes)
     assert (alice.in_force(), alice.alarms()) == ([], "")
@@ -233,7 +234,7 @@ def test_approvals_for_a_list_of_another_name_are_told_and_count_once_that_is_sa
     bob.trust(line)
     assert bob.in_force() == []
     assert "for the list of signers forge.example/acme/kb/main" in bob.problems()[0]
-    review.signers(
+    pinned_signers.signers(
         bob.fresh(), alice.folder / "team.signers", yes, name="forge.example/acme/kb/main"
     )
     assert len(bob.pinned()) == 1, "under its earlier name it would be found as well"
@@ -247,7 +248,7 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     gone = proposals.removal(alice.fresh().writing(made.handle)[0], made.id)
     alice.approve(gone.handle)
     assert alice.in_force() == []
-    assert review.audit(alice.fresh()).ok
+    assert rule_audit.audit(alice.fresh()).ok
 
 
 def test_an_ssh_agent_that_holds_the_key_signs(
@@ -281,15 +282,15 @@ def test_history_that_was_rolled_back_or_rewritten_and_a_weaker_policy_are_alarm
     assert "was rewritten" in alice.alarms()
     for ask, who in ((yes, "x"), (None, None), (no, None)):
         with pytest.raises(Refused):
-            review.acknowledge(alice.fresh(agent=who), ask)
+            rule_audit.acknowledge(alice.fresh(agent=who), ask)
     assert "was rewritten" in alice.alarms()
-    assert review.acknowledge(alice.fresh(), yes).alarms == ()
+    assert rule_audit.acknowledge(alice.fresh(), yes).alarms == ()
     assert (alice.alarms(), alice.in_force()) == ("", [])
     alice.write(SETTINGS, "format: 1\n")
     alice.git(alice.root, "commit", "-q", "--amend", "-am", "rewritten")
     assert "was rewritten" in alice.alarms()
     assert "the policy on the approval branch was changed" in alice.alarms()
-    assert review.acknowledge(alice.fresh(), yes).alarms == ()
+    assert rule_audit.acknowledge(alice.fresh(), yes).alarms == ()
     assert alice.alarms() == ""
 
 
@@ -319,7 +320,7 @@ def test_a_repository_with_signed_records_says_that_its_rules_have_to_be_approve
     alice.committed(record, "{}", message="sign")
     assert alice.in_force() == []
     assert ".ai-lessons/approvals/ holds signed records of an earlier version" in alice.notes()
-    assert not review.audit(alice.fresh()).ok
+    assert not rule_audit.audit(alice.fresh()).ok
     alice.approve(made.id)
     assert (alice.in_force(), "earlier version" in alice.notes(), alice.alarms()) == (
         [TITLE],

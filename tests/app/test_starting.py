@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.app import review, transfer
+from ai_lessons.app import pending_rules, review, transfer
 from ai_lessons.learning.statistics import NEEDED, Event
 from ai_lessons.model.edits import Edit
 from ai_lessons.telling import offers, start
@@ -141,7 +141,7 @@ def test_statements_that_came_in_together_are_told_in_the_order_of_their_file(
     transfer.import_files(
         world.library, [tmp_path / "AGENTS.md"], "agents-md", project="shop", split_up=True
     )
-    for pending in review.pending_rules(world.library):
+    for pending in pending_rules.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     assert titles(offered(world, shop)) == stated
 

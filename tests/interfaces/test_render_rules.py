@@ -14,7 +14,8 @@ from ai_lessons.app.answers import (
     Why,
     Written,
 )
-from ai_lessons.app.review import Audit, AuditRow, Decided
+from ai_lessons.app.review import Decided
+from ai_lessons.app.rule_audit import Audit, AuditRow
 from ai_lessons.approval.outcomes import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
         kept_files as kept_files, lessons as lessons, link_effects as link_effects,
         meaning as meaning, merged_proposals as merged_proposals, notes as notes,
         open_repository as open_repository, outdated as outdated, pending as pending,
-        played_checks as played_checks, policies as policies, promotion as promotion,
-        promotion_copies as promotion_copies, proposals as proposals, quotes as quotes,
-        releases as releases, resource_plan as resource_plan, resource_refresh as resource_refresh,
-        resource_texts as resource_texts, resources as resources, review as review,
+        pending_rules as pending_rules, played_checks as played_checks, policies as policies,
+        promotion as promotion, promotion_copies as promotion_copies, proposals as proposals,
+        quotes as quotes, releases as releases, resource_plan as resource_plan,
+        resource_refresh as resource_refresh, resource_texts as resource_texts,
+        resources as resources, review as review, rule_audit as rule_audit,
         rule_checks as rule_checks, running as running, search as search,
         search_index as search_index, secrets as secrets, session_acts as session_acts,
-        setup as setup, sharing as sharing, sources as sources, transfer as transfer,
-        trust as trust, usage as usage, validation as validation, vector_sharing as vector_sharing,
-        workspace as workspace, write_checks as write_checks,
+        setup as setup, sharing as sharing, pinned_signers as pinned_signers, sources as sources,
+        transfer as transfer, trust as trust, usage as usage, validation as validation,
+        vector_sharing as vector_sharing, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -286,7 +286,7 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
         if x.id in names or ("all" in names and x.sure and x.sessions > 1):
             chosen.append(x)
     waiting = set()
-    for proposal in app.review.pending_rules(opened):
+    for proposal in app.pending_rules.pending_rules(opened):
         waiting.add(proposal.title)
     made = []
     for candidate in chosen:

@@ -117,7 +117,7 @@ def status(library: Library) -> tuple[Check, ...]:
     """
     repo = library.primary
     entries = sum(repo.current().sizes().entries.values())
-    waiting, changed = len(app.review.pending_rules(library)), len(anchors.outdated(repo))
+    waiting, changed = len(app.pending_rules.pending_rules(library)), len(anchors.outdated(repo))
     away = anchors.elsewhere(repo)
     if away:
         not_here = f"; not compared, because the code of {', '.join(away)} is not here"

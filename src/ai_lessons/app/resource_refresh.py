@@ -45,9 +45,6 @@ class Refreshed(NamedTuple):
     warning: str = ""
 
 
-# --- read again ---
-
-
 def refresh(
     library: Library,
     refs: Sequence[str],
@@ -71,7 +68,9 @@ def refresh(
         summaries = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
         summaries = [summary for summary in summaries if source_of(repo, summary)]
     else:
-        summaries = list({summary.id: summary for summary in map(repo.resolve, refs)}.values())
+        # two names may mean one entry
+        by_id = {summary.id: summary for summary in map(repo.resolve, refs)}
+        summaries = list(by_id.values())
     looked: list[tuple[Refreshed, tuple[Change, ...]]] = []
     sources = Sources()
     pages = any(is_url(source_of(repo, summary) or "") for summary in summaries)
@@ -115,14 +114,15 @@ def _write_refreshed(
     )
     if not applied.waiting:
         return answers
-    return tuple(
-        answer._replace(
-            warning="; ".join(filter(None, (answer.warning, f"waiting: {applied.waiting}")))
-        )
-        if answer.changed
-        else answer
-        for answer in answers
-    )
+    waiting = f"waiting: {applied.waiting}"
+    with_waiting: list[Refreshed] = []
+    for answer in answers:
+        if answer.changed and answer.warning:
+            answer = answer._replace(warning=f"{answer.warning}; {waiting}")  # noqa: PLW2901
+        elif answer.changed:
+            answer = answer._replace(warning=waiting)  # noqa: PLW2901
+        with_waiting.append(answer)
+    return tuple(with_waiting)
 
 
 def _look_at(
@@ -172,9 +172,10 @@ def _look_at(
     new = refreshed_text(
         old, entry, incoming, body, secrets.fields(allow, existing=entry.fields, text=body)
     )
-    before, after = (
-        (entry.code.encode(), incoming.data) if code else (entry.body.encode(), body.encode())
-    )
+    before, after = entry.body.encode(), body.encode()
+    if code:
+        # what runs is what a reviewer must see
+        before, after = entry.code.encode(), incoming.data
     diff = unified(summary.path, before, after)
     added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
     answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
@@ -188,9 +189,7 @@ def _look_at(
 
 
 def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
-    """What is kept of a source beside a script's code.
-
-    Of a doc its text, of a script what it says of itself.
+    """What an entry keeps of a source: a doc its text, a script what it says of itself.
 
     What a person wrote of a script (in `old`, the file that describes it) stays.
     """

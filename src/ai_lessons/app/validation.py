@@ -72,9 +72,9 @@ def validate(
                 for name, what in odd_commits(repo.store.worktree, ref):
                     odd.append(Problem(f"commit {name[:10]}", what))
             # what a pull request does is asked of the whole repository alone
-            from ai_lessons.app import review
+            from ai_lessons.app import rule_audit
 
-            notes, hidden = review.coming(repo)
+            notes, hidden = rule_audit.coming(repo)
             odd += hidden
         except UnsupportedRepository as error:
             odd = [Problem("approval branch", error.message)]

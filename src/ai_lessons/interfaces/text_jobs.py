@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from ai_lessons.app import (
         answers,
         health,
+        pinned_signers,
         review,
+        rule_audit,
         rule_checks,
         search_index,
         setup,
@@ -984,7 +986,7 @@ def decided(word: str, decision: review.Decided, view: View) -> str:
     return f"{word} {view.named(decision)}\n  {where}"
 
 
-def signers(value: review.PinnedList, view: View) -> str:
+def signers(value: pinned_signers.PinnedList, view: View) -> str:
     """Whose signatures count now."""
     rows = []
     for key in value.keys:
@@ -997,7 +999,7 @@ def signers(value: review.PinnedList, view: View) -> str:
     return "\n".join([head, *rows, *([f"  pinned in {view.place(value.file)}"] if rows else [])])
 
 
-def audit(value: review.Audit, view: View) -> str:
+def audit(value: rule_audit.Audit, view: View) -> str:
     """Every rule of the approval branch: how it came there, by whom; what violates the policy.
 
     Then the rest.

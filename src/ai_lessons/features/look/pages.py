@@ -653,7 +653,7 @@ def _applies(
 
 def review(opened: Library, asked: Asked) -> Page:
     """What waits for a person, and one of it in full."""
-    pending = app.review.pending_rules(opened)
+    pending = app.pending_rules.pending_rules(opened)
     ref = asked.get("ref", "")
     chosen = next(
         (n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0
@@ -665,8 +665,8 @@ def review(opened: Library, asked: Asked) -> Page:
         (proposal,) = app.rule_checks.with_lines_broken(opened, [proposal])
     batch: Sequence[app.answers.Pending] = ()
     if proposal and proposal.batch:
-        batch = app.review.pending_rules(
-            opened, app.review.Batch(batch=proposal.batch, of=proposal.branch)
+        batch = app.pending_rules.pending_rules(
+            opened, app.pending_rules.Batch(batch=proposal.batch, of=proposal.branch)
         )
     after = None
     if len(pending) > 1:
@@ -696,7 +696,7 @@ def past_of(ref: str, opened: Library) -> str:
     Transcripts that were not read before are read for it.
     """
     where = settings.where(os.environ, opened.options.cwd)
-    past = app.harvest_evidence.past(opened, where, app.review.pending_rule(opened, ref))
+    past = app.harvest_evidence.past(opened, where, app.pending_rules.pending_rule(opened, ref))
     if past:
         return text_jobs.weighed(past)
     return "nothing: there are none"
@@ -997,7 +997,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     rows = []
     for row in states:
         rows.append((row.tier, row.state, row.path, row.why, row.hint))
-    audit = app.review.audit(opened)
+    audit = app.rule_audit.audit(opened)
     rules = [
         (row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at),
          app.entries.WAYS.get(row.how, row.how), row.problem)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Pending, Written
     from ai_lessons.app.harvest_drafts import HarvestedLesson
     from ai_lessons.app.outdated import Outdated
-    from ai_lessons.app.review import Batch
+    from ai_lessons.app.pending_rules import Batch
     from ai_lessons.interfaces.cli.command import Call
 
 T = TypeVar("T")
@@ -169,7 +169,7 @@ def refuse_agents(call: Call) -> None:
 def run(call: Call, *, sign: bool) -> None:
     """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
     refuse_agents(call)
-    waiting = app.review.pending_rules(call.library)
+    waiting = app.pending_rules.pending_rules(call.library)
     call.note(call.library.primary.notes())
     if not waiting:
         click.echo(text_jobs.NOTHING_PENDING)
@@ -242,7 +242,7 @@ class Review:
         """Approve all of the same import, after a question."""
         call = self.call
         commits = many_confirmed(
-            call, app.review.Batch(batch=proposal.batch, of=proposal.branch), yes=False
+            call, app.pending_rules.Batch(batch=proposal.batch, of=proposal.branch), yes=False
         )
         title = f"rules of import {proposal.batch}"
         merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
@@ -294,7 +294,7 @@ def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
 
     Raises NotFound.
     """
-    for waiting in app.review.pending_rules(call.library):
+    for waiting in app.pending_rules.pending_rules(call.library):
         if waiting.branch == branch and (waiting.id == proposal.id or waiting.change != STANDING):
             return waiting
     raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
@@ -364,7 +364,9 @@ def shown_and_confirmed(
     Raises Refused, NotFound.
     """
     _need_terminal(call, BY_A_PERSON, yes=yes)
-    proposals: Iterable[Pending] = (app.review.pending_rule(call.library, ref) for ref in refs)
+    proposals: Iterable[Pending] = (
+        app.pending_rules.pending_rule(call.library, ref) for ref in refs
+    )
     if not yes:
         proposals = every = list(proposals)
         question = f"Approve {', '.join(proposal.handle for proposal in every)}?"
@@ -403,7 +405,7 @@ def many_confirmed(call: Call, batch: Batch, *, yes: bool) -> dict[str, str]:
     Raises Refused: no terminal, or not approved. NotFound: nothing of the batch waits.
     """
     _need_terminal(call, "proposals are approved by a person, who is asked on a terminal", yes=yes)
-    waiting = app.review.pending_rules(call.library, batch)
+    waiting = app.pending_rules.pending_rules(call.library, batch)
     if not waiting:
         name = batch.project or batch.batch or " ".join(batch.globs)
         raise NotFound(
@@ -765,7 +767,7 @@ def suggest_rule(
             (app.review.approve_rule(call.library, shown[0], expect=shown[1]),), text_jobs.approved
         )
         return
-    past = _past(call, app.review.pending_rule(call.library, made.branch))
+    past = _past(call, app.pending_rules.pending_rule(call.library, made.branch))
     call.answer(made._replace(past=past), text_jobs.suggested)
 
 
@@ -791,7 +793,7 @@ def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> N
         click.echo(output.dump({"pending": number}) if call.json else number)
     elif only_list:
         call.answer(
-            _with_lines_broken(call, app.review.pending_rules(call.library)),
+            _with_lines_broken(call, app.pending_rules.pending_rules(call.library)),
             text_jobs.pending,
             paged=True,
         )
@@ -851,7 +853,9 @@ def approve_rule(
         else:
             title = f"as {' '.join(globs)}"
         with app.review.one_job():
-            commits = many_confirmed(call, app.review.Batch(project or "", batch, globs), yes=yes)
+            commits = many_confirmed(
+                call, app.pending_rules.Batch(project or "", batch, globs), yes=yes
+            )
             decided = app.review.approve_rules(call.library, commits, title, sign=sign)
         call.answer(decided, text_jobs.approved)
         return
@@ -885,7 +889,7 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
     refuse_agents(call)
     expect = None
     if call.can_ask and not yes:
-        proposal = app.review.pending_rule(call.library, ref)
+        proposal = app.pending_rules.pending_rule(call.library, ref)
         _present(
             call,
             [proposal],
@@ -922,7 +926,7 @@ def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> 
     """
     ask = (lambda _question, _keys: True) if yes else command.ask_keys if call.can_ask else None
     call.answer(
-        app.review.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers
+        app.pinned_signers.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers
     )
 
 
@@ -937,7 +941,9 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
     ask = (lambda _alarms: True) if yes else command.ask_about_alarms if call.can_ask else None
     done = (
-        app.review.acknowledge(call.library, ask) if acknowledge else app.review.audit(call.library)
+        app.rule_audit.acknowledge(call.library, ask)
+        if acknowledge
+        else app.rule_audit.audit(call.library)
     )
     call.answer(done, text_jobs.audit, paged=True)
     return 0 if done.ok else Refused.exit_code
