@@ -42,8 +42,8 @@ METHODS = {*SEARCHES, "match", "fullmatch"}
 FLAGS_AT = {"split": 3, "sub": 4, "subn": 4}
 
 CUT = {
-    "model/transcripts.py: _IS_MESSAGE": "`shown_in` cuts each line",
-    "model/texts.py: _ARABIC": "`stem` takes no long word",
+    "model/failures.py: _IS_MESSAGE": "`shown_in` cuts each line",
+    "model/languages.py: _ARABIC": "`stem` takes no long word",
     "approval/signatures.py: _OPTION": "what it is given is what `_SIGNER`, of which it is a part, has matched",
 }
 """Expressions that are not linear, and what cuts their text before."""
@@ -51,9 +51,10 @@ CUT = {
 COMPUTED = {
     "connectors/instruction_files.py",
     "app/entries.py", "app/evaluation.py", "app/quotes.py", "app/open_repository.py",
-    "git/hooks.py", "git/plumbing.py", "interfaces/cli/admin.py", "interfaces/output.py",
+    "git/hooks.py", "git/network.py", "interfaces/cli/admin.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
-    "model/command_patterns.py", "model/config.py", "model/layout.py", "model/lessons.py", "model/rule_checks.py",
+    "model/code_comments.py", "model/command_patterns.py", "model/config.py", "model/definitions.py",
+    "model/layout.py", "model/lessons.py", "model/rule_checks.py",
     "search/ranking.py",
     "telling/matching.py",
 }  # fmt: skip

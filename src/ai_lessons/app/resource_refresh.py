@@ -155,15 +155,7 @@ def _look_at(
         path = expanded(source)
         incoming = take(Outside(file, path.name), sources, repo.options.limits, source)
     old_ref = entry.fields.get("source_ref")
-    # uncommitted changes there (`-dirty`) are no move
-    heads = []
-    for ref in (old_ref, incoming.source_ref):
-        if ref:
-            heads.append(str(ref).partition("-")[0])
-    if len(set(heads)) > 1:
-        warning = "its source's repository has moved on"
-    else:
-        warning = ""
+    warning = _repository_moved(old_ref, incoming.source_ref)
     answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
     if entry.fields.get("content_hash") == incoming.hash:
         return answer, ()
@@ -186,6 +178,18 @@ def _look_at(
     checked(entry.path, incoming.data, new.encode(), was=entry)
     copy = Change(entry.path, incoming.data, expect=blob_id(repo.store.read(entry.path)))
     return answer, (copy, described)
+
+
+def _repository_moved(old_ref: object, new_ref: str | None) -> str:
+    """A warning where the repository of a source is at another commit than it was; else empty."""
+    heads = set()
+    for ref in (old_ref, new_ref):
+        if ref:
+            # uncommitted changes there (`-dirty`) are no move
+            heads.add(str(ref).partition("-")[0])
+    if len(heads) > 1:
+        return "its source's repository has moved on"
+    return ""
 
 
 def _text_of(entry: Entry, old: str, path: Path, data: bytes) -> str:
