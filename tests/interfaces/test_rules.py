@@ -294,7 +294,7 @@ def test_rules_in_force_come_first_in_a_search_and_before_work(
 ) -> None:
     found = run("recall", "search", "put a workflow", "--context-tags", "jira-api")
     assert found.out.startswith(
-        f"Rules (follow these):\n  [{in_force}] GET a workflow before you PUT it\n"
+        f"Rules (follow these):\n  [{in_force}] (0.85) GET a workflow before you PUT it\n"
     )
     assert '"PUT replaces the whole resource"' in found.out
     before = run("recall", "context", "--path", "app/workflows/put.py")

@@ -70,12 +70,15 @@ def _ours_and_merged(repo: RepositorySession, remote: str) -> dict[str, str]:
     ours = _address(GitIdentity(worktree).committer() or "")
     if not trunk.startswith(family) or tip is None or not ours:
         return {}
+    proposals = proposal_refs(worktree)
+    # git is asked once for all of them: a remote may hold thousands
+    form = "--format=%(refname) %(objectname) %(committeremail)"
     merged: dict[str, str] = {}
-    for branch, commit in proposal_refs(worktree).items():
-        if not branch.startswith(family) or not plumbing.is_ancestor(worktree, commit, tip):
-            continue
-        done = plumbing.run(worktree, "log", "-1", "--format=%ce", commit)
-        if done.text.strip() == ours:
+    for row in plumbing.run(
+        worktree, "for-each-ref", f"--merged={tip}", form, family
+    ).text.splitlines():
+        branch, commit, committer = row.split(" ", 2)
+        if proposals.get(branch) == commit and _address(committer) == ours:
             merged[branch_of(branch)] = commit
     return merged
 

@@ -33,7 +33,9 @@ _NUMBER = expression(r"(?i)(?:adr[-_ ]?)?0*(\d{1,9})(?=[-_. ]|\Z)")
 `0004-drop-colorama.md`, `ADR-4.md`, `20200106-use-a-queue.md`.
 """
 
-_TITLE_NUMBER = expression(r"(?i)(?:adr|decision)?[-_ #]*0*(\d{1,9})\s*[.:)\u2013\u2014-]\s*")
+_TITLE_NUMBER = expression(
+    r"(?i)\A(?:adr|decision)?[-_ #]{0,9}0{0,9}(\d{1,9})\s{0,9}[.:)\u2013\u2014-]\s*"
+)
 """What stands before the words of a title: `4. `, `ADR-0004: `, `ADR 4 - `."""
 
 _WORDS = {
@@ -67,9 +69,8 @@ _NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]*0*(\d
 _COMMENT = expression(r"<!--.*?(?:-->|\Z)|~~.*?~~", re.DOTALL)
 _MARKS = expression(r"[*_`|]+")
 _STATED = expression(r"(?i)^\s*(?:[-+]\s+|#+\s+)?(status|date|deciders|tags|links?)\s*:\s*(.*)$")
-_CHOSEN = expression(
-    r"(?i)chosen option\b\W*(?P<option>.+?)\W*,?\s*because\s+(?P<why>.+)", re.DOTALL
-)
+# the name of an option is short, and a bound keeps the time with the length of a text
+_CHOSEN = expression(r"(?i)chosen option\b.{1,300}?\bbecause\s(?P<why>.+)", re.DOTALL)
 _TAGS = expression(r"[\w][\w+#.-]*(?: [\w+#.-]+)*")
 _DATE = expression(r"\d{4}-\d{2}-\d{2}")
 

@@ -303,6 +303,9 @@ def names_in_project(path: str, cwd: Path) -> tuple[str, ...]:
     A rule may be about a link, or about the file that it leads to.
     """
     named = in_project(path, cwd)
+    if "\0" in path:
+        # no file has such a name
+        return (named,)
     real = os.path.realpath(cwd / os.path.expanduser(path))
     top = top_of(cwd)
     # what a link leads to elsewhere is of no project here

@@ -57,6 +57,8 @@ _NAMES = {
     ANYTHING: "about this edit",
 }
 _NAMES_COMMAND = "names this command"
+# More entries about one file than an agent reads before an edit are told by their words
+FEW_OF_A_FILE = 3
 _BESIDE = "others name this place, too, and its words are not in this edit"
 # So much less has what was told at the start: what was not told at all comes first
 _TOLD_BEFORE = 1_000_000.0
@@ -340,11 +342,13 @@ def _about_an_edit(
     likely = by_words(repo, "\n".join(texts), BAR, here)
     offers: _Offers = {}
     scores = {name: summary.score or 0.0 for name, summary in likely.items()}
-    # The one entry that names a place most closely is about each edit of it, and so is what names
-    # the code. Of several, those are whose words are in the edit.
+    # What alone names a place most closely is about each edit of it, and so are a few that name the
+    # file, and what names the code. Of more, those are whose words are in the edit.
     of_place = [(summary, near) for summary, near in named if near > BY_KIND]
     closest = max((near for _, near in of_place if near < SYMBOL), default=SYMBOL)
-    alone = sum(near == closest for _, near in of_place) == 1
+    rivals = sum(near == closest for _, near in of_place)
+    # what names a folder is about much in it, what names the file is about this edit
+    alone = rivals == 1 or (closest == EXACT and rivals <= FEW_OF_A_FILE)
     best = max((scores.get(summary.id, 0.0) for summary, _ in of_place), default=0.0)
     _, entries = repo.catalog.postings(())
     if len(of_place) > 1:
