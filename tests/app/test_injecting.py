@@ -151,13 +151,15 @@ def test_a_lesson_far_from_the_words_stays_away(
     world: World, embedder: CountingEmbedder, set_parameter: SetParameter
 ) -> None:
     embedder.name = PINNED.name  # vectors of another model are not compared
+    # the words of the question, and far more of another matter
+    bloat = [f"autovacuum bloat{n} of table{n}" for n in range(2)]
     world.write(
         "global/lessons/a.md",
         lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"),
     )
     world.committed(
         "global/lessons/b.md",
-        lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"),
+        lesson(OTHER, "Workflow replaced whole again", f"{' '.join(bloat)}.\n"),
     )
     set_parameter("semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
