@@ -236,16 +236,13 @@ def test_of_several_entries_about_a_file_those_come_at_an_edit_whose_words_are_i
         "Totals of the cart are rounded by halves at the end.",
         named,
     )
-    assert titles(at_an_edit(world, shop, "a = 1", "a = 2")) == ["Round the total once"], (
-        "alone it is what to know"
-    )
-    keep(
-        world,
-        "BBBBBB",
-        "Coupons lower the price before taxes",
-        "A coupon is no discount on taxes.",
-        named,
-    )
+    for name, title in (
+        ("BBBBBB", "Coupons lower the price before taxes"),
+        ("CCCCCC", "Stock is reserved at the checkout"),
+    ):
+        keep(world, name, title, "A coupon is no discount on taxes, nor is stock.", named)
+    assert titles(at_an_edit(world, shop, "a = 1", "a = 2")), "a few are what to know"
+    keep(world, "DDDDDD", "Gifts have no price", "They are no discount.", named)
     told = at_an_edit(world, shop, "a = 1", "a = 2")
     assert titles(told) == []
     assert {left.detail for left in told.left_out} == {

@@ -71,6 +71,8 @@ def _ours_and_merged(repo: RepositorySession, remote: str) -> dict[str, str]:
     if not trunk.startswith(family) or tip is None or not ours:
         return {}
     proposals = proposal_refs(worktree)
+    if not any(ref.startswith(family) for ref in proposals):
+        return {}
     # git is asked once for all of them: a remote may hold thousands
     form = "--format=%(refname) %(objectname) %(committeremail)"
     merged: dict[str, str] = {}

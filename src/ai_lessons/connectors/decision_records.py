@@ -63,9 +63,11 @@ _KEYS = (
 """The same in frontmatter, in the order of `_RELATIONS`."""
 
 _LINK = expression(
-    r"\[([^\[\]]*)\](?:\(\s*<?([^()<>\s]*)>?[^()]*\))?|\[\[([^\[\]|]+)(?:\|[^\[\]]*)?\]\]"
+    r"\[([^\[\]]*+)\](?:\(\s*+<?([^()<>\s]*+)>?[^()]*+\))?"
+    r"|\[\[([^\[\]|]++)(?:\|[^\[\]]*+)?\]\]"
 )
-_NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]*0*(\d{1,9})\b")
+_FIRST_CELL = expression(r"\A\s*+\|([^|]++)\|")
+_NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]{0,5}0{0,9}(\d{1,9})\b")
 _COMMENT = expression(r"<!--.*?(?:-->|\Z)|~~.*?~~", re.DOTALL)
 _MARKS = expression(r"[*_`|]+")
 _STATED = expression(r"(?i)^\s*(?:[-+]\s+|#+\s+)?(status|date|deciders|tags|links?)\s*:\s*(.*)$")
@@ -176,15 +178,11 @@ def _parts(body: str) -> dict[str, str]:
 
 
 def _stated(body: str, parts: Mapping[str, str]) -> dict[str, str]:
-    """What lines such as `* Status.
-
-    Accepted` or `**Date:** 2024-01-01` state, and the section on the status.
-    """
+    """What lines such as `* Status: Accepted` state, and the section on the status."""
     stated: dict[str, str] = {}
     for row in body.split("\n")[:60]:
-        # they stand at the top
-        # a row of a table
-        plain = re.sub(r"^\s*\|\s*([^|]+?)\s*\|", r"\1: ", row)
+        # they stand at the top, some in a row of a table
+        plain = _FIRST_CELL.sub(lambda cell: f"{cell[1].strip()}: ", row, count=1)
         match = _STATED.match(_MARKS.sub("", plain))
         if match:
             stated.setdefault(match[1].casefold(), _value(plain))
