@@ -18,6 +18,7 @@ from ai_lessons.app import (
     validation,
 )
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
+from ai_lessons.app.harvest_drafts import HarvestedLesson
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
@@ -422,7 +423,7 @@ def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_
         (str(shop / "src/cart.py"), str(shop / "docs/cart.md")),
         (),
     )
-    draft = harvest.HarvestedLesson(
+    draft = HarvestedLesson(
         "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
         "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
     )  # fmt: skip
