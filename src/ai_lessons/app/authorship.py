@@ -115,11 +115,12 @@ def _me(repo: OpenRepository) -> tuple[str, tuple[str, ...]]:
     """
     # starts programs, which a load that has nothing to look at need not pay
     from ai_lessons.git import plumbing
+    from ai_lessons.git.identity import address_of
 
     author, committer = (
         plumbing.identity(repo.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER")
     )
-    return author, tuple(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer))
+    return author, (address_of(author), address_of(committer))
 
 
 def _by_history(

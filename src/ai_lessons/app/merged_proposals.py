@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.git import plumbing
 from ai_lessons.git.approval_branch import HEADS, branch_of, proposal_refs, tracking
-from ai_lessons.git.identity import GitIdentity
+from ai_lessons.git.identity import GitIdentity, address_of
 from ai_lessons.git.network import Network
 from ai_lessons.git.worktree import checked_out_at, read_ref
 
@@ -67,11 +67,13 @@ def _ours_and_merged(repo: RepositorySession, remote: str) -> dict[str, str]:
     family = f"refs/remotes/{remote}/"
     trunk = tracking(worktree, ref)
     tip = read_ref(worktree, trunk)
-    ours = _address(GitIdentity(worktree).committer() or "")
-    if not trunk.startswith(family) or tip is None or not ours:
+    if not trunk.startswith(family) or tip is None:
         return {}
     proposals = proposal_refs(worktree)
     if not any(ref.startswith(family) for ref in proposals):
+        return {}
+    ours = address_of(GitIdentity(worktree).committer() or "")
+    if not ours:
         return {}
     # git is asked once for all of them: a remote may hold thousands
     form = "--format=%(refname) %(objectname) %(committeremail)"
@@ -80,10 +82,6 @@ def _ours_and_merged(repo: RepositorySession, remote: str) -> dict[str, str]:
         worktree, "for-each-ref", f"--merged={tip}", form, family
     ).text.splitlines():
         branch, commit, committer = row.split(" ", 2)
-        if proposals.get(branch) == commit and _address(committer) == ours:
+        if proposals.get(branch) == commit and address_of(committer) == ours:
             merged[branch_of(branch)] = commit
     return merged
-
-
-def _address(person: str) -> str:
-    return person.rpartition("<")[2].rstrip(">")

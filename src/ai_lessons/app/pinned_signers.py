@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.app.pending_rules import judged_branch
 from ai_lessons.approval import state
 from ai_lessons.approval.signatures import COMMAND, LIMIT, PinnedSigners, parse_signers
-from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.model.entries import Kind, handle
 
@@ -56,13 +56,7 @@ def signers(
     address. Raises NotFound, Refused, UsageError, StorageFailed.
     """
     repo = library.primary
-    ref = repo.rules.ref()
-    if ref is None:
-        raise NotFound(
-            "approval branch in",
-            str(repo.store.root),
-            hint="commit something on a branch called main",
-        )
+    ref = repo.approval_ref()
     pinned = repo.rules.signers(ref)
     present, by_address = pinned.matching()
     before = [str(signer) for signer in pinned.read() or ()]

@@ -437,13 +437,7 @@ class ProposalContext:
 def open_proposals(repo: RepositorySession) -> Iterator[ProposalContext]:
     """Open everything that jobs about proposals need. Raises NotFound, UnsupportedRepository."""
     repo.current()
-    ref = repo.rules.ref()
-    if ref is None:
-        raise NotFound(
-            "approval branch in",
-            str(repo.store.root),
-            hint="commit something on a branch called main",
-        )
+    ref = repo.approval_ref()
     with opened(repo.store.worktree) as git:
         yield ProposalContext(
             repo, git, state.approval_of_branch(repo.store.worktree, ref, repo.rules.signers(ref))
@@ -515,23 +509,15 @@ def described(
             )
         )
     diff, lines = "".join(diffs), [line for text in diffs for line in text.split("\n")[2:]]
+    links: list[str] = []
+    rationale = ""
+    tags: tuple[str, ...] = ()
+    applies_to: tuple[str, ...] = ()
     if entry:
         links = [link.target for link in entry.links]
-    else:
-        links = []
-    summaries = at.repo.catalog.many(links)
-    if entry:
-        rationale = entry.rationale
-    else:
-        rationale = ""
-    if entry:
-        tags = entry.tags
-    else:
-        tags = ()
-    if entry:
+        rationale, tags = entry.rationale, entry.tags
         applies_to = tuple(globs(entry.fields.get("applies_to")))
-    else:
-        applies_to = ()
+    summaries = at.repo.catalog.many(links)
     return Pending(
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),

@@ -25,7 +25,7 @@ from ai_lessons.git.commit import bring_back
 from ai_lessons.git.commits import RawCommit, commits
 from ai_lessons.git.event_log import FOLDER
 from ai_lessons.git.files import translated
-from ai_lessons.git.identity import GitIdentity
+from ai_lessons.git.identity import GitIdentity, address_of
 from ai_lessons.git.merge_plan import IN_THE_WAY, plan
 from ai_lessons.git.objects import EXECUTABLE, Draft, TreeEntry, changed, opened, text_of
 from ai_lessons.git.store import AS_IT_IS, Applied, Change, Store
@@ -161,7 +161,7 @@ def _jobs(
     journalled = {
         commit for record in store.journal.records() for commit in record.jobs.values() if commit
     }
-    email = (GitIdentity(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
+    email = address_of(GitIdentity(store.worktree).committer() or "")
     undone: set[str] = set()
     newest = commits(store.worktree, [head], newest=LOOKED_AT)
     here = _made_here(store, {commit.id: commit.parents for commit in newest})

@@ -35,6 +35,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageF
 from ai_lessons.git import external_files, hooks
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
+from ai_lessons.git.identity import address_of
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.approval import BATCH
 from ai_lessons.model.entries import (
@@ -314,7 +315,7 @@ def bundle(pages: Sequence[Shown]) -> Iterable[tuple[str, bytes]]:
         if entry.review_by:
             keys |= {"stale_after": f"{entry.review_by}T00:00:00Z"}
         if approval:
-            address = approval.approved_by.rpartition("<")[2].rstrip(">")
+            address = address_of(approval.approved_by)
             keys["verified"] = [{"by": f"human:{address}", "at": approval.approved_at}]
         if entry.kind is Kind.SCRIPT:
             computed = f"{page.body}\n\n# Computation\n\n~~~~\n{page.code}\n~~~~\n"

@@ -86,6 +86,17 @@ class RepositorySession(OpenRepository):
             if name in self.__dict__:
                 self.__dict__[name].close()
 
+    def approval_ref(self) -> str:
+        """The approval branch as a full ref. Raises NotFound, UnsupportedRepository."""
+        ref = self.rules.ref()
+        if ref is None:
+            raise NotFound(
+                "approval branch in",
+                str(self.store.root),
+                hint="commit something on a branch called main",
+            )
+        return ref
+
     def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
         """The catalog, brought up to date with files and rules in force.
 

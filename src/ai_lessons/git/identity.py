@@ -38,12 +38,15 @@ Stamp = tuple[str, int, int]
 
 # The file whose age tells when a signing was waited for in vain
 _NOT_SIGNED = "not-signed"
-
-
 NO_KEY = (
     "git has to know your key (git config --global gpg.format ssh; git config --global user.signingkey"
     " ~/.ssh/id_ed25519.pub), and one with a passphrase needs a terminal, or ssh-add first"
 )
+
+
+def address_of(person: str) -> str:
+    """The address in `Name <address>`."""
+    return person.rpartition("<")[2].rstrip(">")
 
 
 def age_of(file: Path) -> float:

@@ -11,8 +11,7 @@ package decides what is told.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons import submodules
 
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
         breaches as breaches, context as context, filtering as filtering, keeping as keeping, matching as matching,
         offers as offers, pipeline as pipeline, start as start, walls as walls, words as words,
     )  # fmt: skip
-
-
-def feature(name: str) -> Any:
-    """A feature that offers something, by the name of its module: the core imports none of them."""
-    return import_module(f"ai_lessons.{name}")
-
 
 if not TYPE_CHECKING:
     # else every name would pass for a module

@@ -22,7 +22,6 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.model.rule_checks import OF_COMMANDS, has_check
 from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, edit_bar, prompt_bar
-from ai_lessons.telling import feature
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
     SYMBOL,
@@ -199,7 +198,7 @@ def at_a_failure(
     if answered:
         ran_next = ""
     else:
-        ran_next = feature("app.harvest_hooks").ran_next(repo.options.state_dir, error, cwd)
+        ran_next = app.harvest_hooks.ran_next(repo.options.state_dir, error, cwd)
     return offered._replace(ran_next=ran_next)
 
 
@@ -400,14 +399,12 @@ def _about_a_command(
     near = commands_here(repo, folders)
     named = about_command(near, calls, folders)
     inside = []
+    usages = {}
     if named:
-        inside = [
-            summary for summary in about_inside(near, calls, folders[0]) if summary not in named
-        ]
-    if named:
+        for summary in about_inside(near, calls, folders[0]):
+            if summary not in named:
+                inside.append(summary)
         usages = usages_of(repo, [*named, *inside])
-    else:
-        usages = {}
     for summary in (*named, *inside):
         why = _names_what_fails(summary, usages[summary.id].tallies)
         if not why or carried_out(summary.pattern, command):

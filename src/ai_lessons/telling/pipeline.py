@@ -26,8 +26,8 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
-from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
-from ai_lessons.telling import feature, words
+from ai_lessons.model.rule_checks import strongest
+from ai_lessons.telling import words
 from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
@@ -230,7 +230,9 @@ def _prompt(telling: _Telling) -> Told:
         session.turn = len(earlier)
         is_new = bool(text.strip()) and not _needed(offered) and not is_pasted(text)
         if is_new:
-            session.stated = feature("app.quotes").quoted(text)
+            from ai_lessons.app.quotes import quoted
+
+            session.stated = quoted(text)
         else:
             session.stated = ""
         session.edited = []
@@ -433,9 +435,7 @@ def _tell(
 def _told(
     event: AgentEvent, offered: Context, entries: tuple[EntrySummary, ...], text: AgentText
 ) -> Told:
-    decision = next(
-        (word for word in (DENY, ASK_OR_DENY, ASK) if word in offered.breaks.values()), ""
-    )
+    decision = strongest(offered.breaks.values())
     sentences: tuple[str, ...] = ()
     if offered.ran_next:
         text = words.ran_next(offered.ran_next)
