@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
 
 _QUOTED = expression(r"(?<!`)`([^`\n]{2,200})`(?!`)")
-
-
 _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
-
-
 _A_PATH = expression(
     r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?"
 )

@@ -34,12 +34,8 @@ if TYPE_CHECKING:
 
 # counted up when fingerprints are made in another way
 FOLDER = "anchors-2"
-
-
 # Anchors whose history a hook reads for one telling: a person or agent who asks gets all
 UNASKED = 3
-
-
 _MANIFEST = expression(
     r"(?:uv|poetry|Cargo)\.lock|requirements.*\.txt|package(?:-lock)?\.json|pnpm-lock\.yaml|go\.mod|pyproject\.toml"
 )

@@ -238,11 +238,9 @@ def _of_cells(path: str, before: str, edits: Sequence[Edit]) -> EditedFile:
         source, new = _cell(before, edit), _plain(edit.new)
         if text:
             start = text.count("\n") + 1
-        else:
-            start = 0
-        if text:
             text = f"{text}\n{new}"
         else:
+            start = 0
             text = new
         lines.update(
             start + number for number in (new_lines(source, new) if source else every_line(new))

@@ -319,19 +319,14 @@ def show(
         chosen = _choose(sections, section, heading, summary.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
     notes = (*_notes(opened, repo, summary), *app.edited_files.doubts(repo, summary, raw))
-    approval = None
+    approval, kept = None, None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
-    kept = None
-    if summary.kind is Kind.RULE:
         kept = repo.usages.kept([summary]).get(summary.id)
-    usage = None
+    usage, silent = None, ""
     if summary.kind is Kind.LESSON:
         usage = _usage_of(repo, summary)
-    if summary.kind is Kind.LESSON:
         silent = repo.usages.silent([summary]).get(summary.id, "")
-    else:
-        silent = ""
     return Shown(
         entry=app.link_effects.vouched(
             opened.reading, app.link_effects.judged(opened.reading, [summary])[0]

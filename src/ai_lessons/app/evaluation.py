@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Characters of a line of what others wrote and we repeat
 LONGEST = 300
-
-
 _NOT_EXAMPLE = (
     r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
 )

@@ -30,12 +30,8 @@ if TYPE_CHECKING:
 
 # Files of a draft that were edited after its failure, the most frequent first
 MOST_EDITED = 2
-
-
 # Failures of a project that are drafted
 PER_PROJECT = 5
-
-
 # Characters of a title
 TITLE_LENGTH = 100
 
@@ -284,8 +280,6 @@ def is_same_failure(shape: Shape, other: Shape) -> bool:
 
 # Stands in a draft for what only a person can say
 UNKNOWN = HIDDEN
-
-
 _DRAFT = expression(
     r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL
 )

@@ -16,8 +16,6 @@ from ai_lessons.model.entries import GLOBAL_PROJECT
 
 # In the state folder
 FOLDER = "harvest"
-
-
 NEXT_STEP = "next.json"
 
 

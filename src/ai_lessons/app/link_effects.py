@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 # Results asked for beyond the limit, for those that take the places of superseded ones
 SPARE = 20
-
-
 # Results that are asked for what is related to them, and related entries that are named
 SEE_ALSO = 3
 # Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be

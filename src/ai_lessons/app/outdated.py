@@ -43,8 +43,6 @@ class Outdated(NamedTuple):
 
 # How long what was looked at is not asked about again
 REST = timedelta(days=180)
-
-
 # A script whose last runs, so many, all failed is asked about
 FAILURES = 3
 

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 REJECTION: Final = "rejection"
-
-
 _REJECTED: Final = ("title", "reason", "path", "proposal", "commit", "suggested_by")
-
-
 # What a proposal may be about; the key that holds its id
 WHAT: Final = tuple(kind.value for kind in Kind)
 

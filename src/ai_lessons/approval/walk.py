@@ -35,25 +35,13 @@ Text = tuple[str, str]
 
 # The files of one rule: path and blob, by path
 Places = tuple[tuple[str, str], ...]
-
-
 # So many authors of a proposal are listed
 WRITERS_NAMED: Final = 20
-
-
 CUT: Final = "the history is cut off here (a shallow clone)"
-
-
 # The evidence of a commit, as people read it
 REQUEST: Final = "it names a pull request"
-
-
 ALONE: Final = "it brings this one rule and nothing else"
-
-
 LINE: Final = "it has the line of approve-rule"
-
-
 SQUASH: Final = "a forge squashed a pull request"
 
 
@@ -189,8 +177,6 @@ class State(NamedTuple):
 
 
 _UNKNOWN: Final = Person("", "")
-
-
 _START: Final = State(ByRule({}), ByRule({}), ByRule({}), 0)
 
 

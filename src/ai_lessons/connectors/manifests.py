@@ -38,12 +38,8 @@ Found = tuple[str, str]
 
 # Bytes of a file that is read. Lock files of big projects have five million
 LARGEST = 8 << 20
-
-
 # Characters of a package's name or version; what is longer is left out
 LONGEST_NAME = 200
-
-
 PYTHON = "python"
 
 
@@ -112,14 +108,12 @@ def direct(path: str, text: str) -> list[str]:
     """
     if path.endswith(".json"):
         whole = json.loads(text)
-    else:
-        whole = toml(text)
-    if path.endswith(".json"):
         return list(
             dict.fromkeys(
                 name for key in ("dependencies", "devDependencies") for name in _at(whole, key)
             )
         )
+    whole = toml(text)
     rows, poetry = _asked_of(whole), _at(whole, "tool", "poetry")
     tables = [_at(poetry, "dependencies")]
     tables += [_at(group, "dependencies") for group in _at(poetry, "group").values()]
@@ -276,8 +270,6 @@ def _npm_lock(text: str) -> Iterator[Found]:
 
 
 _ASKED_FOR = ("dependencies", "devDependencies")
-
-
 _YAML_KEY = expression(r"( *)'?([^\s':]+)'?:(?: +'?([^\s'(_]+).*)?")
 
 
@@ -354,8 +346,6 @@ def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
 
 
 _REGISTRIES = {PYTHON: "pypi", "javascript": "npm", "go": "go", "rust": "cargo"}
-
-
 # What states versions where no lock file does
 _STATING = ("pyproject.toml", "package.json")
 

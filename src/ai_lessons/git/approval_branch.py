@@ -17,25 +17,13 @@ if TYPE_CHECKING:
 
 
 _FOLDER: Final = "approval"
-
-
 REMEMBERED: Final = "remembered.json"
-
-
 NAMES: Final = "first-commits.json"
-
-
 # Every proposal about a rule is a branch below this
 PROPOSALS: Final = "rules/"
-
-
 # Every other proposal is a branch below this: about a lesson, a doc, a script
 OTHERS: Final = "proposals/"
-
-
 _REF: Final = expression(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
-
-
 _COMMIT_ID: Final = expression(r"[0-9a-f]{40}")
 
 
@@ -80,14 +68,8 @@ def _digest(file: Path) -> str:
 
 
 SETTING: Final = "ai-lessons.approvalBranch"
-
-
 DEFAULT: Final = "main"
-
-
 HEADS: Final = "refs/heads/"
-
-
 _PIN: Final = "branch"
 
 

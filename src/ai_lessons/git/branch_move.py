@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 # Time to retry while the user works with git
 SECONDS: Final = 5.0
-
-
 # Git's name for no commit
 _NONE: Final = "0" * 40
 
@@ -260,8 +258,6 @@ def until_done(worktree: Worktree, attempt: Callable[[], _Done], seconds: float 
 
 
 CHECKOUT_SECONDS: Final = 600.0
-
-
 FAST_FORWARD: Final = ("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
 
 

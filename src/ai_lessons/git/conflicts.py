@@ -56,8 +56,6 @@ def choice_key(ours: str | None, theirs: str | None, path: str) -> str:
 
 # Our side of a conflict is a branch below this
 CONFLICTS: Final = "conflict/"
-
-
 KEEP: Final = "sync: keep our side"
 
 

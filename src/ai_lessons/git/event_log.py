@@ -17,22 +17,12 @@ if TYPE_CHECKING:
 
 
 FOLDER = ".ai-lessons/events"
-
-
 # A part of this size is continued in the next one
 PART_BYTES = 256 * 1024
-
-
 # Larger logs are not read: none of ours is
 LOG_LIMIT = 64 * 1024 * 1024
-
-
 _MONTH = expression(r"20\d\d-(?:0[1-9]|1[0-2])")
-
-
 _PART = expression(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
-
-
 _CLONE = expression(r"[0-9a-z]{4,40}")
 
 
@@ -151,14 +141,11 @@ class EventLog:
         Empty if fewer than so many bytes wait.
         """
         logs = list(self._own_files())
-        if logs:
-            prefix = f"{FOLDER}/{self.clone}/"
-        else:
-            prefix = ""
-        if logs:
-            shared = {log.path: log for log in self._shared_files()}
-        else:
-            shared = {}
+        if not logs:
+            # to name a clone writes a file, which one without events does not need
+            return []
+        prefix = f"{FOLDER}/{self.clone}/"
+        shared = {log.path: log for log in self._shared_files()}
         sizes = {name: log.stamp[1] for name, log in shared.items()}
         growth = {log: log.stamp[1] - sizes.get(prefix + log.name, 0) for log in logs}
         waiting = [log for log, size in growth.items() if size > 0]

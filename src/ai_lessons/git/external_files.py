@@ -280,8 +280,6 @@ def top_of(folder: Path) -> Path | None:
 
 
 _REMOTE = expression(r'(?m)^\[remote "origin"\][^\[]*?^[ \t]*url[ \t]*=[ \t]*(\S+)[ \t\r]*$')
-
-
 _MODULE = expression(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 

@@ -21,12 +21,8 @@ _WRITING, _READY, _DAMAGED, _KEPT = ".writing", ".json", ".damaged", ".kept"
 
 # Raised by a note that was damaged
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)
-
-
 # Seconds for which the bytes of a file that was swept away are kept
 KEPT = 30 * 86_400.0
-
-
 # Seconds between tries, first and last: the lock is held for a few milliseconds
 _STEPS = (0.0005, 0.005)
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 
 REMOVED: Final = "one side removed it, the other changed it"
-
-
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 # The longest time for one answer of a remote, typing a password included
 REMOTE_SECONDS: Final = 300.0
-
-
 _SSH_PATIENCE: Final = (
     "-oConnectTimeout=20",
     "-oServerAliveInterval=15",
@@ -29,22 +27,12 @@ _SSH_PATIENCE: Final = (
 
 
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
-
-
 _ROW: Final = expression(r"([ +\-*!=])\t(\S*):([^\s:]+)\t(.*)")
-
-
 PRE_PUSH: Final = "your hook pre-push refused it"
-
-
 # Git's last line, which names no reason
 _PUSH_FAILED: Final = "error: failed to push some refs"
-
-
 # Lines of a hook that are shown
 _HOOK_LINES: Final = 10
-
-
 _RACE: Final = expression(
     r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already "
     r"exists|remote ref updated"

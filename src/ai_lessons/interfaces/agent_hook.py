@@ -177,13 +177,9 @@ def respond(
     terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)
     client = asking(terms)
     if explain:
-        checks = keeping.explained(client, event)
+        checks, kept = keeping.explained(client, event), keeping.NOTHING
     else:
-        checks = []
-    if explain:
-        kept = keeping.NOTHING
-    else:
-        kept = keeping.at_an_event(client, event)
+        checks, kept = [], keeping.at_an_event(client, event)
     if kept.decision == DENY or kept.holds:
         if kept.holds:
             text = words.held(kept.holds)

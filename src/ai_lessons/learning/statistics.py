@@ -270,8 +270,6 @@ class Tallies(NamedTuple):
 
 
 NOTHING = Tallies()
-
-
 TIMES = (INJECTED, *OUTCOMES)
 """What other tools count of a lesson."""
 

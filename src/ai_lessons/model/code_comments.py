@@ -13,11 +13,7 @@ _STRINGS = (
 
 
 _SLASHES = r"(//[^\n]*|/\*(?:(?s:.*?)\*/|(?s:.*)))"
-
-
 _LONG = r"(?s:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z))"
-
-
 _NO_CODE = {
     "/": rf"{_SLASHES}|{_STRINGS}",
     "rs": rf"{_SLASHES}|(?<!\\)\"(?:\\.|[^\"\\]){{0,5000}}\"|'(?:\\[^'\n]{{1,10}}|[^'\\\n])'",
@@ -40,11 +36,7 @@ _STYLES = {
 
 
 _STYLE_OF = {suffix: style for style, suffixes in _STYLES.items() for suffix in suffixes.split()}
-
-
 _SIGNS = {"/": ("//", "/*"), "rs": ("//", "/*"), "-": ("--",), "*": ("/*",), "<": ("<!",), "": ()}
-
-
 _OF_COMMENTS = {
     "css": "*",
     "csv": "",

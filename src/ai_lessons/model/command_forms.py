@@ -21,14 +21,8 @@ _LONGEST, FORM_WORDS = 40, 3
 
 
 _INSIDE = expression(r"\binside (?:of )?`([^`\s]+)`")
-
-
 _PATTERN = expression(r"(?s)WHEN (?>(.*?) -> DO(?: NOT)? ).* -> BECAUSE ")
-
-
 _SPAN = expression(r"`([^`\n]+)`")
-
-
 _REFUSED = expression(
     r"(?i)\b(?:never|not|don['\u2019]t|no)\s+(?:(?:use|run|call|invoke)\s+)?`?([a-z][\w.+-]{1,30})`?"
     r"(?=\s*(?:[.,;:!()]|$)|\s+(?:to|for|in|with|directly|here|anywhere)\b)"

@@ -614,11 +614,9 @@ def texts(pattern: CommandPattern) -> tuple[str, str, str, str]:
     )
     if pattern.before:
         when = f"running {named}"
-    else:
-        when = f"{named} fails: {message}"
-    if pattern.before:
         title = f"`{first}` fails here: {does}"
     else:
+        when = f"{named} fails: {message}"
         title = f"`{first}`: {message}"
     if first.inside:
         when, title = f"inside `{first.inside}`, {when}", f"`{first}` fails inside `{first.inside}`"

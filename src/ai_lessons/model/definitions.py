@@ -14,24 +14,14 @@ from ai_lessons.model.texts import toml
 
 # Characters of one
 LONGEST = 300
-
-
 # Characters of a file that is looked into
 LARGEST = 1 << 20
-
-
 # Characters of a file of Python, which takes a second to parse
 _LARGEST_PYTHON = 256 << 10
-
-
 # Characters of a definition of Python; of a longer one the text stands for its syntax tree
 _LARGEST_MEANING = 64 << 10
-
-
 # Keys of a file that are looked at
 _MOST_KEYS = 20_000
-
-
 # Characters of a line that is looked at
 _WIDEST = 2_000
 
@@ -201,9 +191,6 @@ def _of_nodes(text: str, nodes: Iterable[Any]) -> Definition:
             return f"{type(node).__name__}({' '.join(stated)})"
         if isinstance(node, list):
             several = " ".join(meaning(item, docs=docs) for item in node)
-        else:
-            several = ""
-        if isinstance(node, list):
             return f"[{several}]"
         return repr(node)
 

@@ -76,16 +76,12 @@ _MAY_BE_MESSAGE = expression(
 
 
 _MENTIONED = expression(rf"(?<!\w){_MESSAGE}")
-
-
 _QUESTION = expression(
     r"(?i)(?:how|what|why|when|where|which|who|can|could|should|is|are|do|does|did)\b|.*\?$"
 )
 
 
 _EXIT = expression(r"\A\s*(?:Error: )?Exit code -?\d+\n")
-
-
 _HOST = expression(
     r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
     r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
@@ -103,8 +99,6 @@ _DID_NOT_END = expression(
 
 
 _ESCAPES = expression(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
-
-
 NAMES = expression(
     r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2018\u2019\n]*\u2019|“[^“”\n]*”"  # quoted
     r"|(?<![\w.~+-])(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
@@ -112,11 +106,7 @@ NAMES = expression(
 
 
 _WORD = expression(r"[^\W\d_][\w-]+")
-
-
 _BLOCK = expression(r"(?ms)^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n\$ ([^\n]*)\n(.*?)(?:^ {0,3}\1|\Z)")
-
-
 _SAID = expression(r"\"([^\"\n]{12,})\"|“([^“”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
 
 

@@ -234,8 +234,6 @@ _FENCE = expression(
 LINK_WEIGHT = "weight"
 # characters of a body in which its title is looked for
 _RELEVANT = 4000
-
-
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 

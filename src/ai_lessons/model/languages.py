@@ -47,8 +47,6 @@ _FREQUENT = {
 
 
 LANGUAGES = (*list(_FREQUENT)[1:], "other")
-
-
 JOINING = frozenset({"german", "dutch", "swedish", "norwegian"})
 """Languages that write words together in which others leave a blank."""
 
@@ -62,16 +60,10 @@ _SCRIPTS = {
 
 # Characters that tell the language of a text
 _SAMPLE = 2000
-
-
 # Letters that stand for all forms of a word, in languages of which no endings are known
 _PREFIX = 5
-
-
 # Signs of a word that has forms; no language writes longer ones
 LONGEST_WORD = 100
-
-
 _ARABIC = (
     "(?:(?:\u0648?(?:[\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)|\u0648)(?=\\w{3}))?(\\w{2,}?)"
     "(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a[\u0647\u0629]|[\u0647\u0629\u064a])*"

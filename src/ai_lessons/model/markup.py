@@ -22,17 +22,9 @@ _RST_ROLE = expression(
 
 
 _RST_LINK = expression(r"(?<![\w`])`([^`<\n]{1,200}?)\s*<([^`>\s]{1,500})>`__?")
-
-
 _RST_NOTE = expression(r"[ \t]?\[(?:\d{1,4}|[#*][\w-]{0,40}|[A-Z][\w-]{0,40})\]_(?!\w)")
-
-
 _RST_REFERENCE = expression(r"(?<![\w`:])`([^`<>\n]{1,200})`__?(?!\w)")
-
-
 _RST_SUBSTITUTED = expression(r"(?<![\w|])\|([\w][\w .-]{0,60})\|(?:__?)?(?![\w|])")
-
-
 _RST_FIELD = expression(
     r"\A([ \t]*+):(param|parameter|arg|type|raises|raise|returns?|rtype|yields?)[ "
     r"\t]?([^:\n]{0,100}):[ \t]++(?=\S)"
@@ -46,25 +38,15 @@ _RST_CODE = expression(
 
 
 _RST_DIRECTIVE = expression(r"\.\.[ \t]+(?:\|[^|\n]*\|[ \t]+)?([\w:+.-]+)::[ \t]*(.*)")
-
-
 _RST_SILENT = expression(r"\.\.(?:[ \t]+(?:_|\[|(?![\w:+.|-]+::)).*)?")
-
-
 _RST_OPTION = expression(r":[\w-]+:(?:\s.*)?")
-
-
 _RST_TELLS = expression(
     "note|warning|tip|hint|important|caution|danger|attention|error|seealso|admonition|topic"
 )
 
 
 _ADOC_TITLE = expression(r"(={1,6})[ \t]+(?=\S)")
-
-
 _ADOC_SOURCE = expression(r"\[source,[ \t]*+(\w++).*\]")
-
-
 _ADOC_CODE = expression(r"-{4,}|\.{4,}")
 
 

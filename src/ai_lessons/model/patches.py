@@ -21,20 +21,10 @@ if TYPE_CHECKING:
 
 
 IS_PATCH = expression(r"(?m)^[ \t]*\*\*\*[ \t]*Begin Patch\b")
-
-
 _HEAD = expression(r"\*\*\*[ \t]*+(Add|Update|Delete|Move) File:(.*)")
-
-
 _MOVE_TO = expression(r"\*\*\*[ \t]*+Move to:(.*)")
-
-
 BLOCK = expression(r"(?m)^[<-]{5,9} ?SEARCH\b")
-
-
 _BLOCK_ENDS = expression(r"[>+]{5,9} ?REPLACE\b")
-
-
 _ABOUT_LINES = expression(r":\w+:|-{3,}\s*$")
 
 

@@ -231,14 +231,12 @@ class _Reader:
             match = _HERE.match(text, at)
             if match:
                 self._at = match.end()
+                program = ""
+                if len(self._words) == 1:
+                    program = base_name(self._words[0])
+                self._bodies.append((match[2], program))
             else:
                 self._at = at + 2
-            if match:
-                if self._words:
-                    program = base_name(self._words[0])
-                else:
-                    program = ""
-                self._bodies.append((match[2], program if len(self._words) == 1 else ""))
         elif text.startswith("<<<", at):
             self._at += 3
             self._to_file = self._here_string = True

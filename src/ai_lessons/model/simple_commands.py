@@ -23,17 +23,9 @@ _STRINGS = expression(
 
 
 _ENDS = expression(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
-
-
 _ASSIGNMENT = expression(r"[A-Za-z_]\w*=")
-
-
 _REDIRECTION = expression(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
-
-
 _ARGUMENT = expression(r"[\w./~+@:-]+\Z")
-
-
 _BEFORE = frozenset({
     "sudo", "env", "time", "nice", "nohup", "exec", "command", "builtin", "xargs", "timeout", "stdbuf", "setsid",
     "if", "then", "else", "elif", "do", "while", "until", "!",
@@ -60,14 +52,8 @@ ANSWERS_BY_FAILING = frozenset({
 
 
 _INTERPRETERS = expression(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")
-
-
 _OUR_PROGRAM = expression(r"\bai-lessons\b")
-
-
 _CONTRIBUTES = expression(r"\bcontribute\s+add(?:-lesson)?(?![\w-])")
-
-
 _LESSON_ADD = expression(r"(?:^|[\s;&|(])lesson\s+add\b")
 
 

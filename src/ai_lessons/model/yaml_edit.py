@@ -26,16 +26,10 @@ from ai_lessons.model.texts import (
 )
 
 MAX_BYTES = 64 * 1024
-
-
 # Collections within each other: ours have three, and Python's recursion ends at about 1,000
 MAX_DEPTH = 20
-
-
 # Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
 MAX_NODES = 5000
-
-
 BLOCK_SCALARS = frozenset("|>")
 
 
@@ -44,11 +38,7 @@ EventParser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 _INTEGER = expression(r"-?(?:0|[1-9][0-9]{0,17})")
-
-
 _FLOAT = expression(r"-?[0-9]{1,17}\.[0-9]{1,17}")
-
-
 _UNPRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -270,8 +260,6 @@ REMOVE: Final[Any] = object()
 
 # Replace text[start:end] by a string
 Splice = tuple[int, int, str]
-
-
 _BLANK = expression(r"(?:[ \t]*\r?\n)+")
 
 

@@ -914,8 +914,6 @@ def _taken_away(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as ab
 
 # The parts of the page, the quick ones first
 HEALTH = (_conflicts, _taken_away, _checks, _to_look_at, _problems)
-
-
 PLAIN = {
     "injection_budget": "An agent is shown at most {} lessons and rules at a time.",
     "confidence_threshold": "A lesson comes unasked if it helped in at least {} of 100 cases, as far as is known.",

@@ -75,13 +75,10 @@ class Note(NamedTuple):
         text, ends = (rows[row] if row < len(rows) else "" for row in (first, last))
         if self.row is not None:
             begin = len(text) - len(text.lstrip())
-        else:
-            begin = 0
-        # characters are counted as UTF-16 does
-        if self.row is not None:
+            # characters are counted as UTF-16 does
             end = max(len(ends.rstrip().encode("utf-16-le", "replace")) // 2, begin + 1)
         else:
-            end = 1
+            begin, end = 0, 1
         places = {
             "start": {"line": first, "character": begin},
             "end": {"line": last, "character": end},

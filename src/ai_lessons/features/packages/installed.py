@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 # what it cannot read is left out of the page
 logging.getLogger("griffe").setLevel(logging.CRITICAL)
 _LEFT_OUT = expression(r"(?:^|\.)(?:_[^.]*|tests?|conftest)(?=\.|$)")
-
-
 # Bytes of one file
 _LARGEST = 4 << 20
 # A minute: griffe walks over a block once for each statement in it

@@ -30,8 +30,6 @@ EXPLAIN_LESSON = (
     "Leave it empty to stop."
 )
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
-
-
 SECTIONS = {
     "Commands": (
         "add-lesson update edit delete link add-resource refresh keep suggest-rule harvest feedback"

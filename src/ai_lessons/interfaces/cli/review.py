@@ -261,14 +261,12 @@ class Review:
             decided = app.review.approve_rule(
                 call.library, ref, sign=self.sign, expect=proposal.commit
             )
+            word = "Approved"
         else:
             reason = click.prompt(REASON, default="", show_default=False, err=True)
             decided = app.review.reject_rule(
                 call.library, proposal.branch, reason=reason, expect=proposal.commit
             )
-        if choice == "approve":
-            word = "Approved"
-        else:
             word = "Rejected"
         click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
         call.note(decided.notes)
