@@ -23,11 +23,10 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.git import external_files, plumbing, worktree
 from ai_lessons.model import PROJECT, expression, rule_checks
 from ai_lessons.model.check_forms import stored, text_checks, to_run
+from ai_lessons.model.decisions import ASK_OR_DENY, DENY
 from ai_lessons.model.done_checks import DoneCheck
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, id_end, json_fields
 from ai_lessons.model.rule_checks import (
-    ASK_OR_DENY,
-    DENY,
     EXTRA,
     LARGEST,
     InvalidPattern,

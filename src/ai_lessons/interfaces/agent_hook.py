@@ -26,10 +26,10 @@ from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import agent_hosts, expression
 from ai_lessons.model.agent_hosts import ToTell, text_at
+from ai_lessons.model.decisions import DENY, strongest
 from ai_lessons.model.entries import Moment
 from ai_lessons.model.failures import did_not_end, looks_failed
 from ai_lessons.model.plain import is_ours, joined
-from ai_lessons.model.rule_checks import DENY, strongest
 from ai_lessons.model.shell_writes import writes
 from ai_lessons.model.tool_calls import call_of
 from ai_lessons.telling import keeping, words

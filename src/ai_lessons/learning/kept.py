@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model.check_forms import stored
-from ai_lessons.model.rule_checks import DENY
+from ai_lessons.model.decisions import DENY
 
 if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary

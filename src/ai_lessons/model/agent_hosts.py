@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.model import expression
+from ai_lessons.model.decisions import ASK, ASK_OR_DENY, DENY
 from ai_lessons.model.entries import Moment
-from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import command_checks, done_checks, rule_checks
 from ai_lessons.model.command_checks import CommandCheck
+from ai_lessons.model.decisions import ASK, DENY, TELL
 from ai_lessons.model.done_checks import DoneCheck
 from ai_lessons.model.layout import globs, stated
-from ai_lessons.model.rule_checks import (
-    ASK,
-    DENY,
-    LONGEST_PATTERN,
-    LONGEST_SAMPLE,
-    MOST_SAMPLES,
-    TELL,
-    Check,
-)
+from ai_lessons.model.rule_checks import LONGEST_PATTERN, LONGEST_SAMPLE, MOST_SAMPLES, Check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

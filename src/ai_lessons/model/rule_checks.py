@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary
 
 KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
-# the last one is what `enforce` says by default
-ASK, DENY, TELL = "ask", "deny", "tell"
-ASK_OR_DENY = "ask or deny"  # For a rule that denies, where only a person can decide: a host that cannot ask its user denies.
 # the key that tells each of these forms of a check from others
 OF_COMMANDS, OF_WHAT_WAS_DONE = "command", "changed"
 EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
@@ -46,12 +43,6 @@ LANGUAGES = {
 def has_check(rule: EntrySummary, form: str) -> bool:
     """Whether a rule has a check of this form; without loading what runs one."""
     return any(form in check for check in rule.check or ())
-
-
-def strongest(enforced: Iterable[str]) -> str:
-    """The decision of several checks: to deny comes before to ask."""
-    every = set(enforced)
-    return next((word for word in (DENY, ASK_OR_DENY, ASK) if word in every), "")
 
 
 class Check(NamedTuple):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED
 from ai_lessons.model.check_forms import stored, text_checks
 from ai_lessons.model.command_checks import CommandCheck
+from ai_lessons.model.decisions import DENY
 from ai_lessons.model.done_checks import DoneCheck
-from ai_lessons.model.rule_checks import DENY, InvalidPattern
+from ai_lessons.model.rule_checks import InvalidPattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,8 +18,9 @@ from ai_lessons.app.agent_sessions import ACTS, is_remembered
 from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event
 from ai_lessons.model import command_forms
+from ai_lessons.model.decisions import TELL, strongest
 from ai_lessons.model.entries import EntrySummary, Moment
-from ai_lessons.model.rule_checks import OF_COMMANDS, OF_WHAT_WAS_DONE, TELL, has_check, strongest
+from ai_lessons.model.rule_checks import OF_COMMANDS, OF_WHAT_WAS_DONE, has_check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

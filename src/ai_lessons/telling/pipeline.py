@@ -23,10 +23,10 @@ from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
 from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, TOLD, Event
 from ai_lessons.model import command_forms, failures, simple_commands
 from ai_lessons.model import command_patterns as commands
+from ai_lessons.model.decisions import strongest
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
-from ai_lessons.model.rule_checks import strongest
 from ai_lessons.telling import words
 from ai_lessons.telling.words import PROMPT, WORDS
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import expression
 from ai_lessons.model.agent_hosts import EXIT_CODE, AgentHost, HostSettings, words_of
-from ai_lessons.model.rule_checks import ASK, ASK_OR_DENY, DENY
+from ai_lessons.model.decisions import ASK, ASK_OR_DENY, DENY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import expression
 from ai_lessons.model.agent_hosts import EXIT_CODE, AgentHost, HostSettings, text_at, words_of
-from ai_lessons.model.rule_checks import ASK
+from ai_lessons.model.decisions import ASK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

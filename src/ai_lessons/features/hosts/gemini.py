@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.model import expression
 from ai_lessons.model.agent_hosts import EXIT_CODE, AgentHost, HostSettings, text_at, words_of
+from ai_lessons.model.decisions import ASK_OR_DENY, DENY
 from ai_lessons.model.entries import Moment
-from ai_lessons.model.rule_checks import ASK_OR_DENY, DENY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
