@@ -43,6 +43,13 @@ def test_equal_scores_stand_by_id() -> None:
     ]
 
 
+def test_of_equal_scores_the_one_that_holds_the_words_is_first() -> None:
+    fused = fuse([hit("word", 1.0)], [hit("near", 1.0)])
+    assert fused[0].score == fused[1].score
+    facts = {match.entry_id: RankingFacts(match.entry_id, versioned=False) for match in fused}
+    assert [row.match.entry_id for row in ranking.rank(fused, facts)] == ["word", "near"]
+
+
 raw_hits = st.lists(
     st.builds(
         Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)

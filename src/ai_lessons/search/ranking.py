@@ -873,7 +873,7 @@ def rank(
     context: Mapping[str, float | None] = MappingProxyType({}),
     aliases: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """The entries that may be shown, best first; equal scores by distance, then by id.
+    """The entries that may be shown, best first; equal scores by distance, then as they came.
 
     Left out: entries without facts, and versioned entries that have none of the versions asked for.
     """
@@ -897,9 +897,8 @@ def rank(
             "standing": fact.standing,
         }
         ranked.append(Ranked(match, match.score * version * boost * fact.standing, factors))
-    ranked.sort(
-        key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance, rank.match.entry_id)
-    )
+    # stable: of equal ones stays first what `fuse` put first, which holds the words
+    ranked.sort(key=lambda rank: (-rank.score, facts[rank.match.entry_id].distance))
     return ranked
 
 
