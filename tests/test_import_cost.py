@@ -18,7 +18,10 @@ FIRST = {
     "errors",
     "interfaces",
     "interfaces.cli",
+    "interfaces.cli.call",
     "interfaces.cli.command",
+    "interfaces.cli.ending",
+    "interfaces.cli.progress",
     "interfaces.output",
 }
 FIRST |= {"model", "model.plain", "extensions", "features"}

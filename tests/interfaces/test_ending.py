@@ -18,7 +18,7 @@ from ai_lessons.errors import (
     Unreachable,
     UsageError,
 )
-from ai_lessons.interfaces.cli import command, root
+from ai_lessons.interfaces.cli import ending, root
 from interfaces.world import PROGRAM, environment
 
 Captured = pytest.CaptureFixture[str]
@@ -28,7 +28,7 @@ def end(error: BaseException, *args: str) -> int:
     def program() -> None:
         raise error
 
-    return command.run(program, args)
+    return ending.run(program, args)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_every_error_has_its_exit_code(error: BaseException, code: int, capsys: 
 
 
 def test_a_command_may_return_its_own_exit_code() -> None:
-    assert [command.run(lambda: returned, ()) for returned in (None, 0, 7)] == [0, 0, 7]  # noqa: B023  # called at once
+    assert [ending.run(lambda: returned, ()) for returned in (None, 0, 7)] == [0, 0, 7]  # noqa: B023  # called at once
 
 
 def test_message_and_hint_are_one_line_each_and_harmless_and_with_json_data_on_stderr(
@@ -131,7 +131,7 @@ def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
 )
 def test_what_is_mistyped_is_told_with_what_is_near(capsys: Captured, line: str, told: str) -> None:
     args = line.split()
-    assert command.run(lambda: root.main(args, "ai-lessons", standalone_mode=False), args) == 2
+    assert ending.run(lambda: root.main(args, "ai-lessons", standalone_mode=False), args) == 2
     assert capsys.readouterr().err.endswith(f"{told}\n")
 
 

@@ -176,7 +176,7 @@ def bug(error: BaseException, log: Path) -> AgentText:
 
     The report is in the log.
     """
-    from ai_lessons.interfaces.cli.command import in_words
+    from ai_lessons.interfaces.cli.ending import in_words
 
     kind = line(type(error).__name__)
     return refused(

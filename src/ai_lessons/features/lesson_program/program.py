@@ -13,14 +13,7 @@ from ai_lessons.app.answers import Query
 from ai_lessons.errors import UsageError
 from ai_lessons.features.lesson_program import jobs, targets, texts
 from ai_lessons.interfaces import agent_text, cli
-from ai_lessons.interfaces.cli.command import (
-    Argument,
-    Group,
-    Tool,
-    global_options,
-    read_input,
-    show_version,
-)
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool, global_options, show_version
 from ai_lessons.interfaces.cli.options import (
     ORIGINS,
     id_argument,
@@ -28,6 +21,7 @@ from ai_lessons.interfaces.cli.options import (
     offer,
     origin_option,
 )
+from ai_lessons.interfaces.cli.text_input import read_input
 from ai_lessons.model import lessons
 from ai_lessons.model.entries import LESSONS, Filter
 from ai_lessons.model.lessons import ScopePlace, place_of
@@ -36,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ai_lessons.app.answers import Answer
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.model.entries import Pattern
 
 

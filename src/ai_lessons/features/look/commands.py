@@ -9,7 +9,7 @@ import click
 from ai_lessons.interfaces.cli.command import Command
 
 if TYPE_CHECKING:
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
 
 
 @click.command("look", cls=Command, examples=["", "--port 8766 --no-browser"])

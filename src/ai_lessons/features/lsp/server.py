@@ -25,7 +25,7 @@ from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import library_options
-from ai_lessons.interfaces.cli.command import Call, Command
+from ai_lessons.interfaces.cli.command import Command
 from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import line
 from ai_lessons.model.anchors import Verdict
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.app.anchors import Touched
+    from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.model.entries import EntrySummary
 
     Data = dict[str, Any]

@@ -11,7 +11,7 @@ from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli.command import Command
 
 if TYPE_CHECKING:
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
 
 
 ANSWER = Imported

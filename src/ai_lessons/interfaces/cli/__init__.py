@@ -11,8 +11,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from ai_lessons.interfaces.cli import command
-from ai_lessons.interfaces.cli.command import Call, LazyGroup, global_options, show_version
+from ai_lessons.interfaces.cli import ending
+from ai_lessons.interfaces.cli.call import Call
+from ai_lessons.interfaces.cli.command import LazyGroup, global_options, show_version
 
 if TYPE_CHECKING:
     import click
@@ -94,6 +95,4 @@ def main(group: click.Group = root) -> None:
 
 def run(args: list[str], group: click.Group = root) -> int:
     """Run the program on these arguments and return its exit code."""
-    return command.run(
-        lambda: group.main(args, group.name, standalone_mode=False, obj=Call()), args
-    )
+    return ending.run(lambda: group.main(args, group.name, standalone_mode=False, obj=Call()), args)

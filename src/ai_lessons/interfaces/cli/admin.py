@@ -14,14 +14,14 @@ import click
 from ai_lessons import app, extensions, settings
 from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
 from ai_lessons.interfaces import agent_text, hook, mcp, output, text, text_jobs
-from ai_lessons.interfaces.cli import command, options, review
+from ai_lessons.interfaces.cli import command, options, prompts, review
 from ai_lessons.interfaces.cli.command import Alias, Group, Tool
 from ai_lessons.interfaces.output import View, is_terminal, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.model.entries import Kind
 
 OKF, ADR = "okf", "adr"
@@ -462,7 +462,7 @@ def save(call: Call, edits: bool, yes: bool) -> None:
         return (
             yes
             or not call.can_ask
-            or command.confirm("Commit these files?", *(call.view.place(path) for path in paths))
+            or prompts.confirm("Commit these files?", *(call.view.place(path) for path in paths))
         )
 
     done = app.sharing.save(call.library, agreed if edits else None)
@@ -490,10 +490,10 @@ def trust_script(call: Call, ref: str, yes: bool) -> None:
 
     def agreed(path: str, text: str) -> bool:
         if call.can_ask and not yes:
-            return command.confirm(
-                "\nTrust this text from now on?", *command.shown_to_trust(path, text)
+            return prompts.confirm(
+                "\nTrust this text from now on?", *prompts.shown_to_trust(path, text)
             )
-        shown.extend(command.shown_to_trust(path, text))
+        shown.extend(prompts.shown_to_trust(path, text))
         return True
 
     def drawn(paths: Sequence[str], view: View) -> str:
@@ -749,7 +749,7 @@ def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -
         )
     elif not yes:
         call.say(text_jobs.to_change(changes, call.view))
-    return yes or command.confirm("\nChange these files?")
+    return yes or prompts.confirm("\nChange these files?")
 
 
 # hidden, because only an agent host calls it

@@ -1,401 +1,31 @@
-"""One run of the program.
+"""Commands and groups, as click has them, with our help, examples, tools and short names.
 
-Commands and groups, questions to the person, and the one place that ends it.
+Begin with `Command`; `Tool` says how agents call one.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import select
 import sys
-import threading
-import time
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
-from ai_lessons import app, extensions
-from ai_lessons.errors import (
-    EXIT_BUG,
-    EXIT_INTERRUPTED,
-    AiLessonsError,
-    Conflict,
-    Interrupted,
-    InvalidEntry,
-    NotFound,
-    StorageFailed,
-    Unreachable,
-    UsageError,
-)
-from ai_lessons.interfaces import library_options, output
-from ai_lessons.interfaces.output import BARE, View, clean, is_terminal, line
+from ai_lessons import extensions
+from ai_lessons.errors import Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from click._termui_impl import ProgressBar
-
-    from ai_lessons.app.daemon_client import DaemonClient
-    from ai_lessons.app.open_repository import Options
-    from ai_lessons.app.workspace import Library
     from ai_lessons.extensions import CommandRow
-    from ai_lessons.interfaces.output import AgentText
     from ai_lessons.model.entries import Kind
-    from ai_lessons.settings import Settings
 
     Places = Mapping[str, tuple[str, str]]
-
-NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
-    NotFound: (
-        "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list "
-        "shows what is there"
-    ),
-    UsageError: "the same command with --help says what it takes",
-    InvalidEntry: "nothing was written: mend what is named, then repeat the command",
-    Conflict: "look at what is there now (ai-lessons show ID), then try again",
-    Unreachable: "look at the connection and the address, then run the command again",
-    AiLessonsError: "ai-lessons admin doctor checks everything around the files",
-}
-"""What to do next where an error does not say, by its class; the first that fits."""
-
-
-def next_step(error: AiLessonsError) -> str:
-    """What to do about an error."""
-    return error.hint or next(step for kind, step in NEXT_STEPS.items() if isinstance(error, kind))
-
-
-def in_words(error: AiLessonsError) -> str:
-    """The message of an error and, on a line of its own, what to do."""
-    return clean(f"{error.message}\nhint: {next_step(error)}")
-
-
-def run(program: Callable[[], object], args: Sequence[str]) -> int:
-    """Call the program.
-
-    Return its exit code, and print an error on stderr, as JSON if `args` have `--json`.
-    """
-    _open_streams()
-    try:
-        _refuse_bytes(args)
-        code = program()
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return 0
-    except (click.Abort, KeyboardInterrupt):
-        return _print_error(Interrupted(), args, EXIT_INTERRUPTED)
-    except click.ClickException as error:
-        return _print_error(translated(error), args, error.exit_code)
-    except AiLessonsError as error:
-        return _print_error(error, args, error.exit_code)
-    except BrokenPipeError:
-        return _forget_output()
-    except OSError as error:
-        if not _of_output(error):
-            return _bug(args)
-        _forget_output()
-        return _print_error(
-            AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1
-        )
-    except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
-        return _bug(args)
-    if isinstance(code, int):
-        return code
-    return 0
-
-
-def _open_streams() -> None:
-    """Let a standard stream that was closed (`>&-`) lead nowhere.
-
-    Else the next file that is opened takes its place.
-    """
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            # the lowest number that is free
-            os.open(os.devnull, os.O_RDWR)
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-
-
-def _refuse_bytes(args: Sequence[str]) -> None:
-    """Raises UsageError: an argument holds bytes that are no UTF-8."""
-    for argument in args:
-        if any("\ud800" <= sign <= "\udfff" for sign in argument):
-            hint = "type it in UTF-8; for a file: rename it"
-            raise UsageError(f"the argument {argument!r} is no UTF-8 text", hint=hint)
-
-
-def _print_error(error: AiLessonsError, args: Sequence[str], code: int) -> int:
-    from ai_lessons.settings import is_agent
-
-    if "--json" in takewhile(lambda word: word != "--", args):
-        # what follows is for the script
-        error.hint = next_step(error)
-        click.echo(output.dump(output.error(error)), err=True)
-        return code
-    # a crash is one line
-    words = "error: " + (
-        f"{clean(error.message)}; {error.hint}" if code == EXIT_BUG else in_words(error)
-    )
-    if is_agent(os.environ):
-        words = output.refused(words)
-    remark(words)
-    return code
-
-
-def translated(error: click.ClickException) -> AiLessonsError:
-    """An error of click as one of ours."""
-    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx:
-        hint = _near(error.command_name, error.ctx) or f"see {error.ctx.command_path} --help"
-        return UsageError(f"no command {error.command_name!r}", hint=hint)
-    if not isinstance(error, click.UsageError):
-        return AiLessonsError(error.format_message())
-    if error.ctx:
-        hint = f"see {error.ctx.command_path} --help"
-    else:
-        hint = "see ai-lessons --help"
-    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
-        words = any(parameter.nargs == -1 for parameter in error.ctx.command.params)
-        if words:
-            hint = f"as a word: {error.ctx.command_path} -- {error.option_name}; else {hint}"
-    return UsageError(error.format_message().rstrip("."), hint=hint)
-
-
-def _near(name: str, ctx: click.Context) -> str:
-    """The command of any group with a name near this one, as a hint; empty if none is near."""
-    from difflib import get_close_matches
-
-    commands: dict[str, str] = {}
-    program = ctx.find_root()
-    for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
-        for n, word in enumerate(path, 1):
-            commands.setdefault(word, " ".join((program.command_path, *path[:n])))
-    near = get_close_matches(name, commands, 1)
-    if near:
-        return f"did you mean: {commands[near[0]]}?"
-    return ""
-
-
-def _forget_output() -> int:
-    """Discard the output, which is closed (`| head`) or full, so that the flush at exit does not fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def _of_output(error: OSError) -> bool:
-    """Whether it was raised by writing our output.
-
-    Inside `click.echo`, or by the flush in `run`.
-    """
-    from traceback import walk_tb
-
-    codes = []
-    for frame, _ in walk_tb(error.__traceback__):
-        codes.append(frame.f_code)
-    return click.echo.__code__ in codes or codes[-1] is run.__code__
-
-
-def _bug(args: Sequence[str]) -> int:
-    from traceback import format_exc
-
-    report = format_exc()
-    hint = "no report of it can be written on this disk"
-    with suppress(OSError, AiLessonsError):
-        hint = f"attach this file when you report it: {_save_report(report, args)}"
-    message = f"a bug in ai-lessons ({report.strip().splitlines()[-1]})"
-    return _print_error(AiLessonsError(message, hint=hint), args, EXIT_BUG)
-
-
-def _save_report(report: str, args: Sequence[str]) -> Path:
-    """Save a report that only the user can read, because arguments may hold private text."""
-    import platform
-    import time
-
-    from ai_lessons.settings import folders
-
-    folder = folders(os.environ).state / "bugs"
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"ai-lessons-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
-    about = f"ai-lessons {version()}, Python {sys.version}, {platform.platform()}"
-    with open(
-        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as out:
-        out.write(f"{about}\narguments: {list(args)!r}\n\n{report}")
-    return file
-
-
-def ask_trust(path: str, text: str) -> bool:
-    """Show a script that this machine has not run before and ask whether to trust exactly this text."""
-    return confirm("\nRun it, and trust this text from now on?", *shown_to_trust(path, text))
-
-
-def shown_to_trust(path: str, text: str) -> list[str]:
-    """A script that this machine does not know, whole: what a person trusts is what was shown."""
-    rows = []
-    for row in clean(text).splitlines():
-        rows.append(f"    {row}")
-    return [f"{line(path)} has not been run on this machine, or has changed since:\n", *rows]
-
-
-def ask_keys(question: str, keys: list[str]) -> bool:
-    """Show keys by their fingerprints and ask whether they may approve rules."""
-    advice = "Ask their owners, not the repository, for the fingerprints: ssh-keygen -lf KEY.pub"
-    return confirm(line(question), "", *(f"    {line(key)}" for key in keys), advice)
-
-
-def ask_source(doc: str, path: str, file: str) -> bool:
-    """Ask whether a doc may be read from a file that it was not added from on this machine."""
-    if file != os.path.expanduser(path):
-        target = f", a link to {line(file)},"
-    else:
-        target = ""
-    return confirm(
-        "Read it, also from now on?",
-        (
-            f"{line(doc)} would be read from {line(path)}{target} and was not added from "
-            "there on this machine."
-        ),
-        "The content of that file is then committed, and shared by the next sync.",
-    )
-
-
-def ask_about_alarms(alarms: str) -> bool:
-    """Show the alarms and ask whether the approval branch is right as it is."""
-    return confirm("\nTake the approval branch as it is now?", clean(alarms))
-
-
-def confirm(question: str, *lines: str) -> bool:
-    """Ask a yes-or-no question on stderr, below these lines."""
-    click.echo("\n".join(lines), err=True, nl=bool(lines))
-    return click.confirm(question, default=False, err=True)
-
-
-T = TypeVar("T")
-
-
-def open_editor(text: str, suffix: str) -> str | None:
-    """Open the user's editor on a text: what was saved, byte for byte.
-
-    None if it is the same or was not saved.
-    """
-    if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
-        hint = "set EDITOR, or give the text with --content or --file"
-        raise UsageError("there is no terminal to edit on", hint=hint)
-    from ai_lessons.model import texts
-
-    # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file
-    # alone.
-    try:
-        saved = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
-    except click.ClickException as error:
-        hint = "set EDITOR to a program that is there, such as EDITOR=nano, or give the text with --content or --file"
-        raise AiLessonsError(error.format_message(), hint=hint) from error
-    if saved is None:
-        edited = text
-    else:
-        edited = texts.decode(saved, "the edited text")
-    if edited == text:
-        return None
-    return edited
-
-
-def write_new(explanation: str) -> str:
-    """Text written in the editor.
-
-    The explanation is a comment at the top, and is removed afterwards.
-    """
-    return re.sub(
-        r"\A<!--.*?-->\n*",
-        "",
-        open_editor(f"<!-- {explanation} -->\n\n", ".md") or "",
-        flags=re.DOTALL,
-    ).strip()
-
-
-NO_FILE = "name a text file, or - for standard input; words go with --title and --content"
-
-
-def read_text(file: str) -> str:
-    """The text of a file, or of standard input for `-`."""
-    if file == "-":
-        return read_input()
-    if os.path.isdir(os.path.expanduser(file)):
-        every = f"ai-lessons contribute add-resource --type doc --path {file} --recursive"
-        raise UsageError(
-            f"{file} is a folder", hint=f"name a file in it, or keep all of it as docs: {every}"
-        )
-    from ai_lessons.settings import current_folder
-
-    try:
-        return app.editing.text_of_file(file, current_folder())
-    except NotFound as error:
-        raise UsageError(f"{file}: No such file", hint=NO_FILE) from error
-
-
-def new_text(content: str | None, file: str | None) -> str | None:
-    """The text that replaces the old one, or None."""
-    if content is not None and file is not None:
-        raise UsageError("the text is given twice", hint="use one of --content and --file")
-    if file or content == "-":
-        return read_text(file or "-")
-    return content
-
-
-def read_input() -> str:
-    """All of standard input; empty for a tool of MCP.
-
-    Prints that it waits when nothing comes for a while.
-    """
-    from ai_lessons.model import texts
-
-    if sys.stdin is None or threading.current_thread() is not threading.main_thread():
-        # closed by the caller: `<&-`
-        return ""
-    # a stream without a file descriptor (in tests) cannot be waited for, and does not block
-    with contextlib.suppress(OSError, ValueError):
-        # a pipe that brings nothing for two seconds: say what we wait for
-        if not is_terminal(sys.stdin) and not select.select([sys.stdin.buffer], [], [], 2.0)[0]:
-            click.echo(
-                "reading the content from standard input (give --content TEXT to avoid it) …",
-                err=True,
-            )
-    return texts.decode(sys.stdin.buffer.read(), "standard input")
-
-
-class Edits:
-    """An editor that remembers the last text, so that an invalid text can be edited again or saved."""
-
-    text: str | None = None
-    suffix = ".md"
-
-    def __call__(self, text: str, suffix: str) -> str | None:
-        """Edit `text`, or the text that was refused last time."""
-        self.suffix = suffix
-        edited = open_editor(text if self.text is None else self.text, suffix)
-        if edited is not None:
-            self.text = edited
-        return self.text
-
-    def keep(self, folder: Path) -> Path:
-        """Save the last text in this folder. Raises StorageFailed."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / f"edit-{os.getpid()}{self.suffix}"
-            file.write_text(self.text or "", encoding="utf-8", newline="")
-        except OSError as error:
-            raise StorageFailed(f"{folder}: {error.strerror}; your text was not kept") from error
-        return file
-
 
 CommandT = TypeVar("CommandT", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -490,13 +120,10 @@ class Command(HelpfulCommand):
         **kwargs: Any,
     ) -> None:
         self.examples, self.tool, self.common = examples, tool, tuple(common.split())
-        params, callback = (
-            kwargs["params"] + global_options(hidden=True),
-            click.pass_obj(kwargs["callback"]),
-        )
-        super().__init__(
-            *args, **kwargs | {"params": params, "callback": callback, "context_settings": CONTEXT}
-        )
+        kwargs["params"] = kwargs["params"] + global_options(hidden=True)
+        kwargs["callback"] = click.pass_obj(kwargs["callback"])
+        kwargs["context_settings"] = CONTEXT
+        super().__init__(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it. Raises Interrupted: Ctrl-C was pressed."""
@@ -504,7 +131,8 @@ class Command(HelpfulCommand):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             bars = getattr(ctx.obj, "bars", None)
-            raise Interrupted(bars.at if bars else "") from error
+            # a call without a bar of progress was not yet at any step that has a name
+            raise Interrupted(getattr(bars, "at", "")) from error
 
     def typed(self, command: str) -> list[str]:
         """The examples as they are typed where `command` calls this command."""
@@ -603,20 +231,16 @@ class Alias(NamedTuple):
         from copy import copy
 
         alias = copy(command)
-        alias.name, alias.hidden, alias.tool, alias.alias_of = (
-            self.name,
-            True,
-            self.tool,
-            command.name,
-        )
-        alias.params = [copy(param) for param in command.params]
+        alias.name, alias.alias_of = self.name, command.name
+        alias.hidden, alias.tool = True, self.tool
+        # copies, because the command keeps its own defaults
+        alias.params = list(map(copy, command.params))
         for param in alias.params:
-            if param.name in self.options:
-                value = param.default = self.options[param.name]
-                if isinstance(param.type, click.Choice):
-                    param.type = click.Choice(value)
-                else:
-                    param.type = param.type
+            if param.name not in self.options:
+                continue
+            param.default = self.options[param.name]
+            if isinstance(param.type, click.Choice):
+                param.type = click.Choice(self.options[param.name])
         return alias
 
 
@@ -644,13 +268,12 @@ class Group(HelpfulCommand, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take --all away before the command, so that it asks for the help where it stands alone."""
-        before = list(takewhile(lambda word: word.startswith("-"), args))
-        self.every = bool(self.sections) and "--all" in before
+        options = list(takewhile(lambda word: word.startswith("-"), args))
+        command = args[len(options) :]
+        self.every = bool(self.sections) and "--all" in options
         if self.every:
-            kept = [word for word in before if word != "--all"]
-        else:
-            kept = before
-        return super().parse_args(ctx, kept + args[len(before) :])
+            options = [word for word in options if word != "--all"]
+        return super().parse_args(ctx, options + command)
 
     @cached_property
     def added(self) -> dict[str, tuple[CommandRow, str]]:
@@ -673,24 +296,30 @@ class Group(HelpfulCommand, click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options, then the commands of each section."""
         super().format_options(ctx, formatter)
-        sections = {title: names.split() for title, names in self.sections.items()}
+        commands = self._commands_of_the_help(ctx)
+        sections: dict[str, list[str]] = {}
+        for title, words in self.sections.items():
+            sections[title] = words.split()
         for name, (row, _) in self.added.items():
             if row.section:
                 put_behind(sections[row.section], row.after, name)
-        listed = [name for names in sections.values() for name in names]
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        shown = {
-            name: command for name, command in commands.items() if command and not command.hidden
-        }
-        if self.every or not sections:
-            if sections:
-                title = "Rarely needed"
-            else:
-                title = "Commands"
-            sections[title] = [name for name in shown if name not in listed]
+        if not sections:
+            sections["Commands"] = list(commands)
+        elif self.every:
+            listed = set(chain.from_iterable(sections.values()))
+            sections["Rarely needed"] = [name for name in commands if name not in listed]
         for title, names in sections.items():
             with formatter.section(title):
-                formatter.write_dl([(name, shown[name].get_short_help_str()) for name in names])
+                formatter.write_dl([(name, commands[name].get_short_help_str()) for name in names])
+
+    def _commands_of_the_help(self, ctx: click.Context) -> dict[str, click.Command]:
+        """Every command that is not hidden, as an alias is."""
+        commands: dict[str, click.Command] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command and not command.hidden:
+                commands[name] = command
+        return commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In the order of definition; a second name of a command is not listed."""
@@ -734,7 +363,17 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """The names, without importing anything."""
-        return [*self.lazy, *(row.words[0] for row, _ in extensions.commands() if row.help)]
+        return list(self._helps())
+
+    def _helps(self) -> dict[str, str]:
+        """The line of each group and of each command of a feature; a short name has none."""
+        texts: dict[str, str] = {}
+        for name, (_, text) in self.lazy.items():
+            texts[name] = text
+        for row, _ in extensions.commands():
+            if row.help:
+                texts[row.words[0]] = row.help
+        return texts
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import the group now."""
@@ -754,15 +393,14 @@ class LazyGroup(Group):
         """Everyday commands, groups, options."""
         with formatter.section("Every day"):
             formatter.write_dl(self.everyday, col_max=48)
-        texts = {}
-        for name, (_, text) in self.lazy.items():
-            texts[name] = text
-        texts |= {row.words[0]: row.help for row, _ in extensions.commands() if row.help}
         with formatter.section("All commands"):
-            formatter.write_dl([(f"{name} --help", text) for name, text in texts.items()])
-        everyday = {example.split(" ")[0] for example, _ in self.everyday}
+            formatter.write_dl([(f"{name} --help", text) for name, text in self._helps().items()])
+        short = dict.fromkeys(self.short)
+        # the section for every day has shown these with an example each
+        for example, _ in self.everyday:
+            short.pop(example.split(" ")[0], None)
         with formatter.section("Short forms"):
-            formatter.write_text(", ".join(name for name in self.short if name not in everyday))
+            formatter.write_text(", ".join(short))
         HelpfulCommand.format_options(self, ctx, formatter)
 
 
@@ -783,307 +421,3 @@ def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], clic
             yield from walk(command, *path, name)
         elif command is not None:
             yield (*path, name), command
-
-
-class Call:
-    """Global options, and what a command needs beyond its own arguments.
-
-    `tool`: an agent calls it over MCP, `connection` says in which connection where that is known.
-    """
-
-    tool: ClassVar[bool] = False
-    connection: str = ""
-    repo: str | None = None
-    tier: str | None = None
-    json: bool = False
-    quiet: bool = False
-    verbose: bool = False
-    bars: ProgressDisplay | None = None
-    # The command may take minutes, so that it says how far it is without a terminal, too
-    long: bool = False
-
-    def __init__(self, *, json: bool = False) -> None:
-        self.json = json
-
-    @cached_property
-    def settings(self) -> Settings:
-        """Read when a command first needs them."""
-        from ai_lessons.settings import load
-
-        return load(os.environ, repo=self.repo, tier=self.tier)
-
-    @property
-    def root(self) -> Path:
-        """The folder of the knowledge repository."""
-        return self.settings.repo
-
-    def options(self) -> Options:
-        """The library's options for this user and this terminal."""
-        chosen = library_options(self.settings)
-        if is_terminal(sys.stderr) and not self.quiet and not self.json:
-            self.bars = ProgressDisplay()
-            click.get_current_context().find_root().call_on_close(self.bars.finish)
-            chosen = chosen._replace(progress=self.bars.show)
-        elif self.long and not self.quiet:
-            chosen = chosen._replace(progress=ProgressLines().show)
-        if self.can_ask and not self.settings.agent:
-            return chosen._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
-        return chosen
-
-    @cached_property
-    def library(self) -> Library:
-        """The library on the repository, closed when the program ends."""
-        return (
-            click.get_current_context()
-            .find_root()
-            .with_resource(app.workspace.Library(self.root, self.options()))
-        )
-
-    @cached_property
-    def ask(self) -> DaemonClient:
-        """Runs jobs that only read, in the helper if it is warm."""
-        if self.tool:
-            library_options = self.library.options
-        else:
-            library_options = self.options()
-        return app.daemon_client.DaemonClient(
-            self.root, library_options, lambda: self.library, held=self.tool
-        )
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether a person can answer a question (stdout may be a pipe)."""
-        return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
-
-    def sure(self, question: str) -> bool:
-        """Whether a person says yes at a terminal; nobody else can."""
-        return (
-            self.can_ask and not self.settings.agent and confirm("Is that right?", line(question))
-        )
-
-    @property
-    def caller(self) -> str:
-        """Who writes: `user` at a terminal, if the settings name no agent, else `ai`.
-
-        One of the three streams may be a file or a pipe; a program that captures what is printed
-        holds two of them.
-        """
-        # A script of a person and an agent of a host that sets no variable look alike without a
-        # terminal. An agent's words with a person's standing are told to every agent, and nobody
-        # would find out; so a person's script has to say `--from user`.
-        terminals = sum(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
-        if not self.by_agent and terminals > 1:
-            return "user"
-        return "ai"
-
-    @property
-    def by_agent(self) -> bool:
-        """Whether an agent calls, as a tool or as the settings say."""
-        return self.tool or bool(self.settings.agent)
-
-    @property
-    def view(self) -> View:
-        """How to draw on what stdout is."""
-        roots = {}
-        for tier in (*self.settings.places.known, *self.settings.places.reads):
-            roots[tier.name] = str(tier.root)
-        home, verbose = "" if self.tool else os.path.expanduser("~"), self.tool or self.verbose
-        view = View(root=str(self.root), home=home, roots=roots, verbose=verbose)
-        if self.tool or not is_terminal(sys.stdout):
-            return view
-        from datetime import UTC, datetime
-
-        colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return view._replace(width=_size()[0], colour=colour, now=datetime.now(UTC))
-
-    def answer(
-        self,
-        value: T,
-        text: Callable[[T, View], str],
-        data: Callable[[T], object] | None = None,
-        *,
-        paged: bool = False,
-    ) -> None:
-        """Print a value as text or, with `--json`, as `data`; notes go to stderr.
-
-        An agent that calls a command that is a tool, too, gets text and notes behind the line that
-        says what is data.
-        """
-        if self.bars:
-            self.bars.finish()
-        if self.json:
-            click.echo(output.dump(data(value) if data else value))
-            return
-        tool = getattr(click.get_current_context().command, "tool", None)
-        if tool and self.settings.agent:
-            click.echo(self.for_agents(tool, value, text))
-        else:
-            self.say(self.view.fit(text(value, self.view)), paged=paged)
-            self.note(notes_of(value))
-
-    def for_agents(self, tool: Tool, value: T, text: Callable[[T, View], str]) -> AgentText:
-        """The text of an answer and its notes behind the line that says what is data."""
-        words, notes = (
-            text(value, BARE if tool.notice else self.view),
-            [] if self.quiet else notes_of(value),
-        )
-        if is_nothing(value) and not notes:
-            return output.behind("", words)
-        return output.answered(tool.notice, self.settings.whereabouts, words, notes)
-
-    def interrupted(self) -> None:
-        """Raise if the caller has cancelled the call."""
-
-    def say(self, text: str, *, paged: bool = False) -> None:
-        """Print text on stdout; through the pager if it is `paged` and higher than the terminal."""
-        terminal = is_terminal(sys.stdout) and is_terminal(sys.stdin)
-        if paged and terminal and text.count("\n") + 2 > _size()[1]:
-            os.environ.setdefault("LESS", "FRX")
-            click.echo_via_pager(text, color=self.view.colour)
-        else:
-            click.echo(text, color=self.view.colour)
-
-    def exactly(self, text: str) -> None:
-        """Print text as it is, for programs that read our pipe.
-
-        No newline added, nothing escaped.
-        """
-        click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
-
-    def note(self, notes: Iterable[str]) -> None:
-        """Print notes on stderr, unless `-q`; for agents below the line that says what is data."""
-        if self.quiet:
-            rows = []
-        else:
-            rows = [f"note: {line(note)}" for note in dict.fromkeys(notes)]
-        if rows and self.settings.agent:
-            rows = [output.behind(output.DATA, *map(output.short_note, rows))]
-        for row in rows:
-            remark(row)
-
-    def edit_until_valid(
-        self, job: Callable[[Edits], T], nothing: str = "nothing was changed"
-    ) -> T:
-        """Run a job that edits, until its text is accepted or the user gives up.
-
-        Then the text is saved.
-
-        `nothing` is the note where the job returns None.
-        """
-        edits = Edits()
-        while True:
-            try:
-                result = job(edits)
-            except AiLessonsError as error:
-                if edits.text is None:
-                    raise
-                if self.can_ask:
-                    click.echo(f"error: {clean(error.message)}", err=True)
-                    if click.confirm("Edit again?", default=True, err=True):
-                        continue
-                    # the problem was shown before the question
-                    error.message = "the edit was not written"
-                error.hint = (
-                    f"your text is kept in {edits.keep(self.settings.folders.state / 'edits')}"
-                )
-                raise
-            if result is None:
-                self.note([nothing])
-            return result
-
-
-def remark(text: str) -> None:
-    """Print a line on stderr, wrapped where that is a terminal."""
-    click.echo(
-        View(width=_size(2)[0] if is_terminal(sys.stderr) else None).fit(text),
-        err=True,
-    )
-
-
-def _size(stream: int = 1) -> tuple[int, int]:
-    """Columns and lines of the terminal, without `shutil`, which imports every compression module."""
-    try:
-        columns, lines = os.get_terminal_size(stream)
-    except OSError:
-        # it is no terminal
-        columns = lines = 0
-    wide, high = (
-        int(text) if text.isdecimal() else 0
-        for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", ""))
-    )
-    return wide or columns or 80, high or lines or 24
-
-
-def is_nothing(value: object) -> bool:
-    """Whether an answer is no more than a line of ours, below which no content stands."""
-    return bool(getattr(value, "nothing", False))
-
-
-def notes_of(value: object) -> list[str]:
-    """The notes of an answer or of several, but for one that is the answer."""
-    if is_nothing(value):
-        return list(getattr(value, "notes", ()))[1:]
-    answers: Iterable[object] = (value,)
-    if isinstance(value, tuple | list) and not hasattr(value, "notes"):
-        # an answer may be a tuple itself
-        answers = value
-    results: list[str] = []
-    for answer in answers:
-        for note in getattr(answer, "notes", ()):
-            results.append(note)
-    return results
-
-
-class ProgressLines:
-    """As `ProgressDisplay`, where stderr is no terminal: a line now and then."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def show(self, what: str, done: int, total: int) -> None:
-        """Say how far it is, unless that was said within the last seconds."""
-        if time.monotonic() - self._last >= 10.0:
-            # between two lines of progress where there is no terminal
-            self._last = time.monotonic()
-            remark(f"{line(what)}: {done:,} of {total:,}")
-
-
-class ProgressDisplay:
-    """One bar at a time, as a `Progress` callable.
-
-    For one thread; only where stderr is a terminal.
-    """
-
-    def __init__(self) -> None:
-        self._what, self._since, self.at = "", 0.0, ""
-        self._bar: ProgressBar[int] | None = None
-
-    def show(self, what: str, done: int, total: int) -> None:
-        """Show `done` of `total` steps of `what`, as a line if `total` is 0.
-
-        Another `what` begins another bar.
-        """
-        if what != self._what:
-            self.finish()
-            self._what, self._since = what, time.monotonic()
-            if not total:
-                remark(f"{line(what)} …")
-        self.at = f" at {line(what).lower()}" + (f", {done:,} of {total:,}" if total else "")
-        # a bar that flashes for less than half a second only disturbs
-        if self._bar is None and done < total and time.monotonic() - self._since > 0.4:
-            # beside its name a bar needs 34 cells for its frame, both numbers, and how long it
-            # takes
-            room = max(4, min(36, _size(2)[0] - len(what) - 34))
-            self._bar = click.progressbar(
-                length=total, label=line(what), file=sys.stderr, show_pos=True, width=room
-            )
-            self._bar.render_progress()
-        if self._bar is not None:
-            self._bar.length = total
-            self._bar.update(max(done - self._bar.pos, 0))
-
-    def finish(self) -> None:
-        """End the line of the bar."""
-        if self._bar is not None:
-            self._bar.render_finish()
-        self._bar, self._what = None, ""

@@ -13,13 +13,13 @@ from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
-from ai_lessons.interfaces.cli import command, options, review
+from ai_lessons.interfaces.cli import options, prompts, review, text_input
 from ai_lessons.interfaces.cli.command import Alias, Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
 
 IDS = options.offer("id")
 HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
@@ -113,12 +113,12 @@ def add_lesson(
     if path and file:
         raise UsageError("the text is given twice", hint="use one of FILE, --content and --file")
     file = file or path
-    text, is_pattern = command.new_text(content, file), fields["when"] and fields["because"]
+    text, is_pattern = text_input.new_text(content, file), fields["when"] and fields["because"]
     if text is None and not is_pattern:
         if is_terminal(sys.stdin):
-            text = command.write_new(EXPLAIN_LESSON)
+            text = text_input.write_new(EXPLAIN_LESSON)
         else:
-            text = command.read_input()
+            text = text_input.read_input()
     if content in {None, "-"} and not is_pattern and not (text or "").strip():
         raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
     project = fields.pop("project") or ""
@@ -195,7 +195,7 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 @only_resources_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
     """Change the fields of an entry, or its text. Only lines that change are written."""
-    fields["content"] = command.new_text(content, file)
+    fields["content"] = text_input.new_text(content, file)
     about = options.about(fields)
     fields["about"] = ("",) if about is None else about
     call.answer(app.editing.update(call.library, ref, **options.changes(fields)), text_jobs.written)
@@ -235,7 +235,7 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool, only_resources: bool) -
             "a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes"
         )
     linking = app.editing.links_to(call.library, refs)
-    if not yes and not command.confirm(
+    if not yes and not prompts.confirm(
         f"Delete {', '.join(refs)}? (git keeps the history)", *linking
     ):
         raise click.Abort

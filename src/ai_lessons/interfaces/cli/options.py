@@ -17,7 +17,7 @@ import click
 from ai_lessons import app, settings
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import library_options
-from ai_lessons.interfaces.cli.command import Call
+from ai_lessons.interfaces.cli.call import Call
 from ai_lessons.interfaces.output import line
 from ai_lessons.model import expression, lessons
 from ai_lessons.model.entries import (

@@ -15,7 +15,7 @@ from ai_lessons import app, settings, telling
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces.cli import command, options
+from ai_lessons.interfaces.cli import options, text_input
 from ai_lessons.interfaces.cli.command import Alias, Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
 from ai_lessons.model.entries import Filter, Kind
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ai_lessons.app.answers import Count
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
 
 DRAWN = click.Choice(list(interfaces_text.FORMATS))
 SORTS = ("newest", "title", "path", "created")
@@ -282,7 +282,7 @@ def list_(call: Call, /, every: bool, **filters: Any) -> None:
 def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -> None:
     """Show the rules and lessons for what you are about to do, or what helps with a failure."""
     if error and not call.tool:
-        error = command.read_text(error)
+        error = text_input.read_text(error)
     query = ContextQuery(**situation, error=error or "", approvals=call.by_agent)
     answer = telling.context.context(call.library, query, call.ask)
     if not explain:

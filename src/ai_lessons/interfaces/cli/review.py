@@ -22,7 +22,7 @@ from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces.cli import command, options
+from ai_lessons.interfaces.cli import options, prompts, text_input
 from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal, line
 from ai_lessons.model.entries import Kind
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.harvest_drafts import HarvestedLesson
     from ai_lessons.app.outdated import Outdated
     from ai_lessons.app.pending_rules import Batch
-    from ai_lessons.interfaces.cli.command import Call
+    from ai_lessons.interfaces.cli.call import Call
 
 T = TypeVar("T")
 # by key: the word for it, and what it does
@@ -448,7 +448,7 @@ def _present(
         click.echo(text, err=True)
     else:
         call.say(call.view.fit(text) + ("\n" if yes else ""), paged=bool(head) and not yes)
-    if not yes and not command.confirm(f"\n{question}"):
+    if not yes and not prompts.confirm(f"\n{question}"):
         raise Refused(refused, hint=f"it waits: {text_jobs.REVIEW}")
 
 
@@ -665,7 +665,7 @@ def _decide_on(call: Call, candidate: HarvestedLesson) -> str:
             app.harvest.decide(call.library, candidate, "never")
             return True
 
-        def job(edit: command.Edits) -> Written | None:
+        def job(edit: text_input.Edits) -> Written | None:
             return app.harvest.keep(call.library, candidate, call.caller, edit)
 
         if written := call.edit_until_valid(job, "nothing was added"):
@@ -754,7 +754,7 @@ def suggest_rule(
         drafted = app.rule_checks.draft(call.library, from_fix)
         fields["check"] = drafted.check
         call.note([text_jobs.drafted(drafted)])
-    about, text = options.about(fields), command.new_text(content, file) or ""
+    about, text = options.about(fields), text_input.new_text(content, file) or ""
     draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
     if approve:
@@ -922,7 +922,7 @@ def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> 
     A line each: ADDRESS and the public key, as in OpenSSH's allowed_signers, or ADDRESS openpgp
     FINGERPRINT.
     """
-    ask = (lambda _question, _keys: True) if yes else command.ask_keys if call.can_ask else None
+    ask = (lambda _question, _keys: True) if yes else prompts.ask_keys if call.can_ask else None
     call.answer(
         app.pinned_signers.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers
     )
@@ -937,7 +937,7 @@ def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> 
 )
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
-    ask = (lambda _alarms: True) if yes else command.ask_about_alarms if call.can_ask else None
+    ask = (lambda _alarms: True) if yes else prompts.ask_about_alarms if call.can_ask else None
     done = (
         app.rule_audit.acknowledge(call.library, ask)
         if acknowledge

@@ -24,8 +24,9 @@ from ai_lessons import settings
 from ai_lessons.app import daemon_client
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import UsageError
-from ai_lessons.interfaces.cli import command
-from ai_lessons.interfaces.cli.command import Call, Command, show_version
+from ai_lessons.interfaces.cli import ending
+from ai_lessons.interfaces.cli.call import Call
+from ai_lessons.interfaces.cli.command import Command, show_version
 from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import is_terminal
 
@@ -276,4 +277,4 @@ def main() -> None:
 
 def run(args: list[str]) -> int:
     """Run the program on these arguments and return its exit code."""
-    return command.run(lambda: mcp.main(args, PROGRAM, standalone_mode=False, obj=Call()), args)
+    return ending.run(lambda: mcp.main(args, PROGRAM, standalone_mode=False, obj=Call()), args)

@@ -36,15 +36,9 @@ from ai_lessons.app.open_repository import Limits, Options, Progress, silent
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text, library_options, output
-from ai_lessons.interfaces.cli import command, root
-from ai_lessons.interfaces.cli.command import (
-    Argument,
-    Call,
-    Command,
-    Tool,
-    programs,
-    walk,
-)
+from ai_lessons.interfaces.cli import ending, root
+from ai_lessons.interfaces.cli.call import Call
+from ai_lessons.interfaces.cli.command import Argument, Command, Tool, programs, walk
 from ai_lessons.interfaces.cli.options import FileName, context_tags, words
 from ai_lessons.interfaces.output import clean, encode, line
 from ai_lessons.model.entries import Kind, fields_of
@@ -601,7 +595,7 @@ class CommandTool(ServedTool):
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
         except AiLessonsError as error:
-            raise ToolError(output.refused(command.in_words(error))) from error
+            raise ToolError(output.refused(ending.in_words(error))) from error
         except Exception as error:
             LOG.exception("tool %s", self.name)
             raise ToolError(agent_text.bug(error, self.log)) from error
