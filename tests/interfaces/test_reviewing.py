@@ -159,15 +159,15 @@ def test_a_key_counts_from_the_moment_when_the_question_is_there(
     pressed = tmp_path / "pressed"
     code = f"""
 import click, pathlib, time
-from ai_lessons.interfaces.cli import review
+from ai_lessons.interfaces.cli import key_choices
 said = click.echo
 def slowly(*what, **how):
     said(*what, **how)
     while not pathlib.Path({str(pressed)!r}).exists():
         time.sleep(0.01)
 click.echo = slowly
-print("pressed", review.key("Go on", {{"a", "\\r"}}))
-print("pressed", repr(review.key("And", {{"\\r"}})))
+print("pressed", key_choices.key("Go on", {{"a", "\\r"}}))
+print("pressed", repr(key_choices.key("And", {{"\\r"}})))
 """
     child = pexpect.spawn(
         sys.executable, ["-c", code], env=environment(), encoding="utf-8", timeout=180

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +11,25 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import app, extensions, settings
-from ai_lessons.errors import Conflict, InvalidEntry, Refused, UsageError
+from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.interfaces import agent_text, hook, mcp, output, text, text_jobs
-from ai_lessons.interfaces.cli import command, options, prompts, review
+from ai_lessons.interfaces.cli import (
+    called_by_programs,
+    command,
+    indexing,
+    options,
+    prompts,
+    review,
+    sharing,
+    stale,
+)
 from ai_lessons.interfaces.cli.command import Alias, Group, Tool
-from ai_lessons.interfaces.output import View, is_terminal, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.interfaces.cli.call import Call
-    from ai_lessons.model.entries import Kind
+    from ai_lessons.interfaces.output import View
 
 OKF, ADR = "okf", "adr"
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = (
@@ -87,96 +94,6 @@ _TARGET_OF = {
 
 # These commands hang in the group of that name
 part = Group("admin")
-
-
-remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
-
-
-@part.command("sync", examples=["", "--remote origin"])
-@remote_option
-@click.option(
-    "--take",
-    type=click.Choice(["theirs"]),
-    help="Where the remote's branch was rewritten or renamed.",
-)
-def sync(call: Call, remote: str | None, take: str | None) -> int:
-    """Share: commit what waits, fetch, merge, push.
-
-    Exit code 5: a file needs your decision; 8: a push was refused.
-
-    It needs a remote (git remote add origin ADDRESS), and pushes where git would push. History that
-    was rewritten or deleted on the remote is not sent again: it stops there, and --take theirs goes
-    on with the remote's, with yours on a branch `kept/…` here.
-
-    It merges and never rebases, because a rebase loses who approved what. Entries that both sides
-    changed are merged key by key and line by line where there is no conflict; rules never are.
-    """
-    done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
-    call.answer(done, text_jobs.synced)
-    return _sync_code(done)
-
-
-def _sync_code(done: app.sharing.Synced) -> int:
-    if done.conflicts:
-        return Conflict.exit_code
-    if done.unsent:
-        return Refused.exit_code
-    return 0
-
-
-@part.command("conflicts", examples=["", "--json"])
-@click.argument("ref", metavar="[ID]", required=False)
-@click.option(
-    "--take",
-    type=click.Choice(["mine", "theirs", "ours"]),
-    metavar="mine|theirs",
-    help="Take one version.",
-)
-@remote_option
-def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> int:
-    """Show what the last sync could not merge, both versions, or resolve a conflict with --take mine or theirs.
-
-    With the last one resolved the sync goes on: it merges and pushes.
-    """
-    if take is None:
-        call.answer(app.sharing.conflicts(call.library, ref, remote=remote), text_jobs.conflicts)
-        return 0
-    torn = app.sharing.conflicts(call.library, ref, remote=remote).entries
-    if len(torn) != 1:
-        raise UsageError(
-            "--take needs the ID of a conflict", hint="name one of: ai-lessons admin conflicts"
-        )
-    if take == "mine":
-        take = "ours"
-    settled = app.sharing.resolve(call.library, torn[0].id, take, remote=remote)
-    call.answer(settled, text_jobs.resolved)
-    if settled.shared:
-        return _sync_code(settled.shared)
-    return 0
-
-
-@part.command("recover", examples=["--list", ""])
-@click.argument("refs", metavar="[ID]...", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="Only show what can be recovered.")
-def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
-    """Restore writes that git stash, clean or reset removed before their commit.
-
-    All, or by ID or path.
-    """
-    call.answer(app.sharing.recover(call.library, refs, only_list=only_list), text_jobs.recovered)
-
-
-@part.command("undo", examples=["", "2"])
-@click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
-@click.option(
-    "--yes", is_flag=True, hidden=True, help="It asks nothing, and git keeps what it takes back."
-)
-def undo(call: Call, count: int, yes: bool) -> None:  # noqa: ARG001  # a person's word, as at delete
-    """Revert the last job of this program, or the last N, by a new commit.
-
-    Decisions about rules stay.
-    """
-    call.answer(app.sharing.undo(call.library, count), text_jobs.undone)
 
 
 @part.command(
@@ -374,21 +291,20 @@ def init(
     **how: bool,
 ) -> None:
     """Make a knowledge repository, or complete one. A folder with files keeps them as they are."""
-    place, where = (
-        call.settings.cwd / path if path else call.root,
-        settings.where(os.environ, call.settings.cwd),
-    )
+    place = call.root
+    if path:
+        place = call.settings.cwd / path
+    where = settings.where(os.environ, call.settings.cwd)
     if connect:
         # before anything is made
         _need_yes(call, yes)
     done = app.setup.init_repository(
         place, call.options(), from_url=from_url, hooks=not no_hooks, **how
     )
-    apart = tuple(
-        host.name
-        for host in app.setup.hosts(where)
-        if not any(target.ours for target in host.targets)
-    )
+    apart: list[str] = []
+    for host in app.setup.hosts(where):
+        if not any(target.ours for target in host.targets):
+            apart.append(host.name)
     if connect and apart:
         try:
             changes = app.setup.connect(where, (), "install", partial(_agreed, call, yes=yes))
@@ -396,8 +312,8 @@ def init(
             # the repository is there
             done = done._replace(notes=(*done.notes, f"agent hosts: {error.message}"))
         else:
-            done, apart = done._replace(connected=changes), ()
-    call.answer(done._replace(hosts=apart), text_jobs.initialised)
+            done, apart = done._replace(connected=changes), []
+    call.answer(done._replace(hosts=tuple(apart)), text_jobs.initialised)
 
 
 @admin.command("validate", examples=["", "--fix", "--ci"])
@@ -448,27 +364,6 @@ def stats(call: Call) -> None:
     call.answer(app.health.stats(call.library), text_jobs.stats)
 
 
-@admin.command("save", examples=["", "--edits"])
-@click.option(
-    "--edits",
-    is_flag=True,
-    help="Also commit what you edited, made, moved or removed by hand; rules are proposed.",
-)
-@click.option("--yes", is_flag=True, help="Do not ask about them.")
-def save(call: Call, edits: bool, yes: bool) -> None:
-    """Commit the writes that wait for a commit."""
-
-    def agreed(paths: Sequence[str]) -> bool:
-        return (
-            yes
-            or not call.can_ask
-            or prompts.confirm("Commit these files?", *(call.view.place(path) for path in paths))
-        )
-
-    done = app.sharing.save(call.library, agreed if edits else None)
-    call.answer(done, text_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
-
-
 @admin.command("adopt", examples=["jira-api/notes.md"])
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
@@ -497,8 +392,12 @@ def trust_script(call: Call, ref: str, yes: bool) -> None:
         return True
 
     def drawn(paths: Sequence[str], view: View) -> str:
-        trusted = (f"Trusted as it stands: {view.place(path)}" for path in paths)
-        return "\n".join((*shown, *([""] if shown else []), *trusted))
+        rows = list(shown)
+        if rows:
+            rows.append("")
+        for path in paths:
+            rows.append(f"Trusted as it stands: {view.place(path)}")
+        return "\n".join(rows)
 
     def data(paths: Sequence[str]) -> dict[str, object]:
         return {"path": paths[0], "beside": paths[1:], "shown": "\n".join(shown)}
@@ -561,10 +460,9 @@ def hooks_command(job: app.setup.HookJob, text: str) -> None:
         if server:
             done = jobs.server_hook(job, cwd / server)
         elif paragraph or files:
+            done = ()
             if paragraph:
-                done = jobs.instruct(job, cwd)
-            else:
-                done = ()
+                done += jobs.instruct(job, cwd)
             if files:
                 done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
         else:
@@ -575,37 +473,6 @@ def hooks_command(job: app.setup.HookJob, text: str) -> None:
 hooks_command("install", "Install our hooks; hooks that exist keep running.")
 hooks_command("uninstall", "Remove our hooks.")
 hooks_command("status", "Show which are installed.")
-
-
-@admin.command("reindex", examples=["", "--full", "S-9XW2RB"])
-@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=options.offer("id"))
-@options.type_option
-@click.option("--full", is_flag=True, help="Delete catalog and index first; vectors are kept.")
-def reindex(call: Call, refs: tuple[str, ...], kinds: frozenset[Kind], full: bool) -> None:
-    """Bring catalog and index up to date now. Every search does this by itself.
-
-    Entries that are named, by ID or --type, are read again, with what a script is outside the
-    repository.
-    """
-    call.long = True
-    call.answer(app.setup.reindex(call.library, refs, full=full, kinds=kinds), text_jobs.indexed)
-
-
-@admin.group("model")
-def model() -> None:
-    """The embedding model, which search by meaning needs."""
-
-
-@model.command("status")
-def model_status(call: Call) -> None:
-    """Show where the model is, or where it was looked for."""
-    call.answer(app.search_index.model_status(call.library.primary), text_jobs.model)
-
-
-@model.command("pull")
-def model_pull(call: Call) -> None:
-    """Fetch the model now; it is checked against its pinned hash."""
-    call.answer(app.search_index.model_pull(call.library.primary), text_jobs.model)
 
 
 @admin.command("completion", examples=["--install", "fish"])
@@ -640,10 +507,10 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
     if install and name == "fish":
         # it reads a file for each command
         folder = _start_folder("XDG_CONFIG_HOME", "~/.config") / "fish/completions"
-        text = "\n".join(
-            app.setup.complete(folder / f"{command}.fish", part)
-            for command, part in scripts.items()
-        )
+        written: list[str] = []
+        for program, text in scripts.items():
+            written.append(app.setup.complete(folder / f"{program}.fish", text))
+        text = "\n".join(written)
     elif install:
         if name == "zsh":
             place = _start_folder("ZDOTDIR", "~")
@@ -659,49 +526,6 @@ def _start_folder(variable: str, default: str) -> Path:
     The folder that a variable of the environment names, or the one without it.
     """
     return Path(os.environ.get(variable) or default).expanduser()
-
-
-@admin.group("index")
-def index() -> None:
-    """The search index: its state, and a shared one, so that others need not compute vectors.
-
-    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the
-    environment (AWS_REGION, …).
-    """
-
-
-@index.command("status")
-@click.argument("uri", required=False)
-def index_status(call: Call, uri: str | None) -> None:
-    """Show what is in the index.
-
-    With URI also what a shared one holds, and how much of it is usable here.
-    """
-    call.answer(app.setup.index_status(call.library, uri), text_jobs.index_state)
-
-
-@index.command("push", examples=["/srv/git/knowledge-index"])
-@click.argument("uri")
-def push(call: Call, uri: str) -> None:
-    """Complete the index and copy it to the shared one at URI.
-
-    For the machine that builds it for all.
-    """
-    call.answer(app.setup.index_push(call.library, uri), text_jobs.pushed)
-
-
-@index.command("pull", examples=["/srv/git/knowledge-index"])
-@click.argument("uri")
-def pull(call: Call, uri: str) -> None:
-    """Copy the vectors of the shared index at URI.
-
-    Texts are never copied: they come from your own files.
-    """
-    call.answer(app.setup.index_pull(call.library, uri), text_jobs.pulled)
-
-
-admin.commands.update(part.commands)
-admin.add_command(mcp.mcp)
 
 
 @admin.command("hosts", examples=["", "--install", "--remove cursor"])
@@ -744,90 +568,11 @@ def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -
     """Show what would change in settings of other programs, and ask unless `yes`."""
     _need_yes(call, yes)
     if call.verbose and not call.json:
-        call.say(
-            "\n\n".join(text.diff(change.diff, call.view) for change in changes if change.diff)
-        )
+        differences = [change.diff for change in changes if change.diff]
+        call.say("\n\n".join(text.diff(difference, call.view) for difference in differences))
     elif not yes:
         call.say(text_jobs.to_change(changes, call.view))
     return yes or prompts.confirm("\nChange these files?")
-
-
-# hidden, because only an agent host calls it
-@admin.command("agent-hook", hidden=True, examples=["< event.json   # by an agent host"])
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Show which entries are given and which are not, each with the reason.",
-)
-def agent_hook(call: Call, explain: bool) -> None:
-    """Answer one event of an agent host, from standard input.
-
-    On an error it prints nothing and exits with 0.
-    """
-    from ai_lessons.interfaces.agent_hook import run
-
-    if is_terminal(sys.stdin):
-        raise UsageError(
-            "an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts"
-        )
-    answer = run(call.repo, call.tier, explain=explain)
-    if answer:
-        click.echo(answer)
-
-
-# hidden, because only a hook calls it
-@admin.command("check-push", hidden=True, examples=["< updates   # in a pre-receive hook"])
-def check_push(call: Call) -> int:
-    """Check a push inside a pre-receive hook, from its standard input.
-
-    Exit code 8 if it is refused.
-    """
-    refused = app.setup.check_push(
-        Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines()
-    )
-    if refused or call.json:
-        lines = []
-        for reason in refused:
-            lines.append(f"refused: {reason}")
-        call.answer(
-            refused,
-            lambda _, view: text_jobs.lines(lines, view),
-            lambda reasons: {"refused": reasons},
-        )
-    if refused:
-        return Refused.exit_code
-    return 0
-
-
-# hidden, because only a hook calls it
-@admin.command("after-merge", hidden=True, examples=[""])
-def after_merge(call: Call) -> None:
-    """Say what the merge that git has just made did to rules, and bring the catalog up to date."""
-    done = app.arrivals.after_merge(call.library)
-    if done or call.json:
-        lines = []
-        for text in done:
-            lines.append(f"ai-lessons: {text}")
-        call.answer(
-            done, lambda _, view: text_jobs.lines(lines, view), lambda every: {"lines": every}
-        )
-
-
-# hidden, because only git calls it
-@admin.command("merge-file", hidden=True, examples=["%O %A %B %P"])
-@click.argument(
-    "files", metavar="BASE OURS THEIRS", nargs=3, type=click.Path(exists=True, path_type=Path)
-)
-@click.argument("path")
-def merge_file(_: Call, files: tuple[Path, Path, Path], path: str) -> None:
-    """Merge one file that two sides changed, key by key and line by line.
-
-    The result is written over OURS.
-    """
-    app.sharing.merge_file(path, *files)
-
-
-admin.commands.update(review.to_admin.commands)
 
 
 @admin.command("params", examples=["", "injection_budget --reset", "--reset"])
@@ -842,40 +587,16 @@ def params(call: Call, name: str | None, reset: bool) -> None:
     call.answer(job(call.library, name), text.params)
 
 
-admin.add_command(review.stale)
-
-
-@admin.group("warm")
-def warm() -> None:
-    """The helper process that stays in memory for ten minutes after a search and answers the next ones faster."""
-
-
-def _helpers(helpers: tuple[app.daemon_client.HelperState, ...], _view: View) -> str:
-    """A line for each helper and each of its repositories."""
-    if helpers:
-        rows = []
-    else:
-        rows = ["No helper runs."]
-    for helper in helpers:
-        rows.append(
-            f"{helper.state}: process {helper.pid}, {helper.seconds} s, {helper.megabytes} MB, "
-            f"requests: {helper.requests}"
-        )
-        rows += [f"  {line(path)}" for path in helper.repositories]
-    return "\n".join(rows)
-
-
-@warm.command("status", examples=["", "--json"])
-def status(call: Call) -> None:
-    """Show whether a helper runs: its age, memory, requests and repositories."""
-    call.answer(app.daemon_client.helpers(call.options()), _helpers)
-
-
-@warm.command("stop")
-def stop(call: Call) -> None:
-    """Stop the helper now, also one that hangs. The next search that needs one starts another."""
-    call.answer(app.daemon_client.helpers(call.options(), stop=True), _helpers)
-
+for part_of_admin in (
+    sharing.to_admin,
+    indexing.to_admin,
+    called_by_programs.to_admin,
+    review.to_admin,
+):
+    admin.commands.update(part_of_admin.commands)
+admin.commands.update(part.commands)
+admin.add_command(mcp.mcp)
+admin.add_command(stale.stale)
 
 RESOURCES_ONLY = {"kinds": options.RESOURCES.choices}
 admin.add_aliases(

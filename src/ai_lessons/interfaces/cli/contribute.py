@@ -13,7 +13,7 @@ from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
-from ai_lessons.interfaces.cli import options, prompts, review, text_input
+from ai_lessons.interfaces.cli import harvest, options, prompts, review, text_input
 from ai_lessons.interfaces.cli.command import Alias, Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
@@ -406,7 +406,7 @@ def refresh(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) 
 
 
 contribute.commands.update(review.to_contribute.commands)
-contribute.add_command(review.harvest)
+contribute.add_command(harvest.harvest)
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")
