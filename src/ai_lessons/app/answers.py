@@ -154,11 +154,12 @@ class Answer(NamedTuple):
             len(hit.entry.title) + len(text or "") + 50
             for hit, text in zip(self.hits, sentences, strict=True)
         )
-        # An agent that asks for no number of results gets 950 characters of them.
+        # An agent that asks for no number of results gets 1,100 characters: room for five. With 950,
+        # 1.2 % of the questions of LoCoMo lose the only result that answers.
         if self.whole:
             most = len(self.hits)
         else:
-            most = max(1, sum(size <= 950 for size in sizes))
+            most = max(1, sum(size <= 1100 for size in sizes))
         return self.hits[:most]
 
     @property
