@@ -72,10 +72,13 @@ class Feature(NamedTuple):
       `facts_version` is raised where the same entry would give others.
     - `notes`: sentences below an answer, see `app.notes`; `beside`: a verdict on an entry that is
       shown.
+    - `shown`: the words of `recall show` for a key of frontmatter, from its value.
+    - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`.
     - `doctor`: checks by the name of their line, see `app.health`.
-    - `outdated`: reasons to look at an entry again, and `stale`: entries whose source moved on, see
-      `app.outdated`; `refresh`: takes in what moved on, see `app.resources`.
+    - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
+      that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
+      `refresh`: takes in what moved on, see `app.resources`.
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
@@ -97,9 +100,12 @@ class Feature(NamedTuple):
     facts_version: int = 1
     notes: str = ""
     beside: str = ""
+    shown: Mapping[str, str] = NOTHING
+    touched: str = ""
     offers: Mapping[str, str] = NOTHING
     doctor: Mapping[str, str] = NOTHING
     outdated: str = ""
+    unseen: str = ""
     stale: str = ""
     refresh: str = ""
     settings: Mapping[str, str] = NOTHING

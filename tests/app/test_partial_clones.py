@@ -95,8 +95,8 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
     lesson = editing.add_lesson(world.fresh(cwd=code.root), draft).id
     put_file(code.root / "src/cart.py", "def total(a):\n    return 5\n")
     shown = entries.show(world.fresh(cwd=code.root), lesson).entry
-    assert shown.verdict == "changed"
-    assert "on " not in shown.warning.partition(",")[0]  # since when: that is not here
+    assert shown.beside.verdict == "changed"
+    assert "on " not in shown.beside.warning.partition(",")[0]  # since when: that is not here
     told = before_a_tool(
         world.fresh(cwd=code.root, session="s"),
         [str(code.root / "src/cart.py")],
@@ -107,7 +107,7 @@ def test_anchors_hooks_and_searches_stay_here(world: World, code: Partial) -> No
     assert [summary.id for summary in told.lessons] == [lesson]
     assert search.search(world.fresh(cwd=code.root), Query("totals")).hits
     put_file(code.root / "src/cart.py", "")
-    assert entries.show(world.fresh(cwd=code.root), lesson).entry.verdict == "gone"
+    assert entries.show(world.fresh(cwd=code.root), lesson).entry.beside.verdict == "gone"
     assert anchor_renewal.code_diff(world.library.primary, shown)
     assert not code.asked
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from ai_lessons import app
 from ai_lessons.app import rule_checks
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.rule_checks import Broken, CheckReport
@@ -588,7 +587,5 @@ def test_a_link_to_a_file_or_folder_has_the_rules_of_what_it_leads_to(
     assert "src/a.py:2" not in places(look(world, "out"))
     for name in ("src/a.py", "link/a.py", "one.py"):
         assert breaks(world, code, (name, "x = 1", "print(7)")) != [], name
-        hits = app.anchors.about(world.fresh(), name)
-        assert [hit.entry.id for hit in hits] == [lesson], name
         told = context.find_context(world.fresh(), ContextQuery(paths=[name])).entries
         assert [entry.id for entry in told] == [lesson], name

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
         agent_sessions as agent_sessions, agent_transcripts as agent_transcripts,
-        anchor_renewal as anchor_renewal, anchor_writing as anchor_writing, anchors as anchors,
+        anchor_renewal as anchor_renewal, anchor_writing as anchor_writing,
         answers as answers, authorship as authorship, checked_files as checked_files,
         code_folder as code_folder, code_history as code_history,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         meaning as meaning, merged_proposals as merged_proposals, notes as notes,
         open_repository as open_repository, outdated as outdated, pending as pending,
         pending_rules as pending_rules, played_checks as played_checks, policies as policies,
-        promotion as promotion, promotion_copies as promotion_copies, proposals as proposals,
+        project_code as project_code, promotion as promotion, promotion_copies as promotion_copies, proposals as proposals,
         quotes as quotes, releases as releases, resource_plan as resource_plan,
         resource_refresh as resource_refresh, resource_texts as resource_texts,
         resources as resources, review as review, rule_audit as rule_audit,

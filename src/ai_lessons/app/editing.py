@@ -342,7 +342,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     notes = [
         *done.notes,
         *about_notes,
-        *app.anchors.unmatched(repo, fields.get("applies_to"), project),
+        *app.project_code.unmatched(repo, fields.get("applies_to"), project),
     ]
     notes += [*namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
     action = draft.do or draft.dont
@@ -449,7 +449,9 @@ def update(
     subject = f"Update {summary.kind}: {keys.get('title') or summary.title}"
     done = change(repo, summary, changes, subject, content=content, project=project, versions=plain)
     repo.usages.note_status(summary, changes.get("status"))
-    unmatched = app.anchors.unmatched(repo, changes.get("applies_to"), project or summary.project)
+    unmatched = app.project_code.unmatched(
+        repo, changes.get("applies_to"), project or summary.project
+    )
     return done._replace(notes=(*done.notes, *unmatched))
 
 

@@ -329,7 +329,7 @@ def show(
         silent = repo.usages.silent([summary]).get(summary.id, "")
     return Shown(
         entry=app.link_effects.vouched(
-            opened.reading, app.link_effects.judged(opened.reading, [summary])[0]
+            opened.reading, app.notes.with_verdicts(opened.reading, [summary])[0]
         ),
         body=text,
         raw=raw,

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app, extensions
-from ai_lessons.app import anchors, meaning, setup
+from ai_lessons.app import meaning, outdated, setup
 from ai_lessons.app.kept_files import taken_away
 from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.validation import attribute_problems, entry_files
@@ -117,8 +117,9 @@ def status(library: Library) -> tuple[Check, ...]:
     """
     repo = library.primary
     entries = sum(repo.current().sizes().entries.values())
-    waiting, changed = len(app.pending_rules.pending_rules(library)), len(anchors.outdated(repo))
-    away = anchors.elsewhere(repo)
+    waiting = len(app.pending_rules.pending_rules(library))
+    changed = len({row.entry.id for row in outdated.by_features(repo)})
+    away = outdated.unseen(repo)
     if away:
         not_here = f"; not compared, because the code of {', '.join(away)} is not here"
     else:

@@ -9,7 +9,6 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import app
 from ai_lessons.app.answers import Hit, Query, Related
 from ai_lessons.app.authorship import may_silence
 from ai_lessons.errors import Conflict
@@ -49,18 +48,6 @@ def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]
         if edge.relation == relation:
             results.append(edge)
     return results
-
-
-def judged(
-    repo: Reading, summaries: Sequence[EntrySummary], *, unasked: bool = False
-) -> list[EntrySummary]:
-    """The entries with what became of the code they speak of.
-
-    See `anchors.judge`, which is loaded where one does.
-    """
-    if any(summary.about for summary in summaries):
-        summaries = app.anchors.judge(repo, summaries, unasked=unasked)
-    return app.notes.with_verdicts(repo, summaries, unasked=unasked)
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:

@@ -1,6 +1,6 @@
-"""What features say of entries that are shown.
+"""What features say of entries that are shown, and which entries they name at a change.
 
-Sentences below an answer, and a verdict beside an entry.
+Sentences below an answer, a verdict beside an entry, entries that speak of lines of a file.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.entries import Beside, EntrySummary
 
 
-class Beside(NamedTuple):
-    """What a feature finds of one entry.
+class Touched(NamedTuple):
+    """An entry that speaks of what a change touches: in which words, and where that is.
 
-    A `verdict` in one word, and the same as a sentence (`warning`).
+    `became`: what became of it, where it is not as it was.
     """
 
-    verdict: str
-    warning: str = ""
+    entry: EntrySummary
+    what: str
+    line: int
+    path: str
+    became: str = ""
 
 
 def notes_on(library: Library, shown: Sequence[EntrySummary]) -> list[str]:
@@ -52,8 +55,30 @@ def with_verdicts(
         if beside is None:
             judged.append(summary)
         else:
-            judged.append(summary._replace(verdict=beside.verdict, warning=beside.warning))
+            judged.append(summary._replace(beside=beside))
     return judged
+
+
+def touched(library: Library, changed: Mapping[str, Iterable[int]]) -> list[Touched]:
+    """The entries that speak of what a change touches, as the features find them.
+
+    `changed` has the lines of each file, as it is now and from 1. A file without lines was removed
+    or renamed.
+    """
+    hits: list[Touched] = []
+    for _, entries_at in extensions.added("touched"):
+        hits += entries_at(library, changed)
+    return hits
+
+
+def keys_in_words(fields: Mapping[str, object]) -> dict[str, list[str]]:
+    """What is stated under keys of features, in the words that a person reads."""
+    words: dict[str, list[str]] = {}
+    for key, place in extensions.named("shown").items():
+        if key in fields:
+            in_words: Callable[[object], Iterable[str]] = extensions.load(place)
+            words[key] = list(in_words(fields[key]))
+    return words
 
 
 def _asked(

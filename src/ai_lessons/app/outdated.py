@@ -11,7 +11,7 @@ from shlex import quote as for_shell
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app import anchors, authorship, code_folder, editing, sources
+from ai_lessons.app import authorship, editing, project_code, sources
 from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.sources import GONE
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
@@ -60,10 +60,25 @@ def moved_on(repo: RepositorySession) -> Iterator[Stale]:
 
     `stale` of a feature takes the repository.
     """
-    yield from anchors.stale(repo)
     yield from sources.stale(repo)
     for _, stale in extensions.added("stale"):
         yield from stale(repo)
+
+
+def by_features(repo: RepositorySession) -> list[Outdated]:
+    """What features name to be looked at again, in the order in which they name it."""
+    rows: list[Outdated] = []
+    for _, outdated in extensions.added("outdated"):
+        rows += outdated(repo)
+    return rows
+
+
+def unseen(repo: RepositorySession) -> list[str]:
+    """The names of code that is not here, so that features cannot look at what speaks of it."""
+    names: list[str] = []
+    for _, names_of in extensions.added("unseen"):
+        names += names_of(repo)
+    return names
 
 
 class Review:
@@ -84,8 +99,10 @@ class Review:
         self._asked = authorship.questions(self._repo)
         self._repeated = editing.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in sources.stale(self._repo)}
-        self._speaking = {summary.id: summary for summary in anchors.outdated(self._repo)}
-        self._code = code_folder.code_around(self._repo)
+        self._of_features: dict[str, list[Outdated]] = {}
+        for row in by_features(self._repo):
+            self._of_features.setdefault(row.entry.id, []).append(row)
+        self._code = project_code.code_around(self._repo)
         summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
         drafts = []
         for x in summaries.values():
@@ -100,15 +117,16 @@ class Review:
         )
         not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
         not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
-        first = [*not_followed, *self._speaking]
+        first = [
+            *not_followed,
+            *(entry_id for entry_id in self._of_features if entry_id in summaries),
+        ]
         for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
             findings = list(self._findings(summary))
             if findings and (
                 summary.kind is Kind.RULE or superseded_by(self._repo, summary.id) is None
             ):
                 yield from findings
-        for _, outdated in extensions.added("outdated"):
-            yield from outdated(self._repo)
 
     def _check_that_fits(self, rule: EntrySummary, needed: int) -> Iterator[Outdated]:
         """The check that the words of a rule name, where people have to say it time and again."""
@@ -137,8 +155,7 @@ class Review:
             for day, question in self._asked.get(summary.id, ())
             if seen is None or str(seen) < day
         )
-        if summary.id in self._speaking:
-            yield Outdated(summary, "about", self._speaking[summary.id].warning)
+        yield from self._of_features.get(summary.id, ())
         if rests:
             return
         if kept := self._kept.get(summary.id):

@@ -695,7 +695,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         rule = checked(path, data)
         made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
-    warnings = app.anchors.unmatched(repo, rule.fields.get("applies_to"), project)
+    warnings = app.project_code.unmatched(repo, rule.fields.get("applies_to"), project)
     if not all(map(runs, text_checks(checks_of(rule.fields)))):
         warnings.append(f"its check was not proven: {EXTRA}")
     return made._replace(warnings=(*made.warnings, *warnings))

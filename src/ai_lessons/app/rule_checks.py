@@ -206,7 +206,7 @@ def check(
     run.findings += [finding for finding in done if around.is_below(finding.path)]
     fresh = _not_in(known_before, run.findings, top)
     if since:
-        touched = app.anchors.entries_about(library, around.touched())
+        touched = app.notes.touched(library, around.touched())
     else:
         touched = []
     looked = {}
@@ -267,22 +267,23 @@ def _judged_by_change(
     return findings, notes
 
 
-def _notes_on(touched: Sequence[app.anchors.Touched]) -> list[Finding]:
+def _notes_on(touched: Sequence[app.notes.Touched]) -> list[Finding]:
     """A note for each entry that speaks of what changed, at the first place that it speaks of."""
     about = {}
     for hit in reversed(touched):
         about[hit.entry.id] = hit
     results: list[Finding] = []
-    for summary, anchor, line, path in reversed(about.values()):
+    for hit in reversed(about.values()):
+        summary = hit.entry
         results.append(
             Finding(
-                path,
-                line,
+                hit.path,
+                hit.line,
                 NOTE,
                 summary.id,
                 summary.handle,
                 summary.title,
-                f"{summary.title} ({summary.warning or f'speaks of {anchor}'})",
+                f"{summary.title} ({summary.beside.warning or f'speaks of {hit.what}'})",
             )
         )
     return results

@@ -16,13 +16,12 @@ from ai_lessons.app.entries import Versions, approvals_of, asked_versions, not_h
 from ai_lessons.app.link_effects import (
     SPARE,
     drop_superseded,
-    judged,
     replaced,
     see_also,
     vouched,
     warnings,
 )
-from ai_lessons.app.notes import notes_on
+from ai_lessons.app.notes import notes_on, with_verdicts
 from ai_lessons.errors import StorageFailed, UsageError
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -248,7 +247,7 @@ def search(library: Library, query: Query) -> Answer:
         masked = app.edited_files.masked(hit.entry for hit in answer.hits)
         answer = answer._replace(notes=(*answer.notes, *masked))
     summaries = []
-    for summary in judged(repo, [hit.entry for hit in answer.hits]):
+    for summary in with_verdicts(repo, [hit.entry for hit in answer.hits]):
         summaries.append(vouched(repo, summary))
     # context tags may lift a score beyond 1
     hits = (

@@ -38,6 +38,20 @@ ROWS: tuple[Feature, ...] = (
         folders=("skills_dir", "tools_dir"),
     ),
     Feature(
+        "anchors",
+        commands=(
+            CommandRow(("recall", "about"), "commands:about", after="context", section="Commands"),
+        ),
+        keys=("about",),
+        facts="facts:of_entry",
+        beside="verdicts:beside",
+        shown={"about": "facts:in_words"},
+        touched="places:touched",
+        outdated="verdicts:outdated",
+        unseen="verdicts:elsewhere",
+        stale="verdicts:stale",
+    ),
+    Feature(
         "packages",
         commands=(
             CommandRow(("contribute", "add-package"), "commands:add_package", after="add-resource"),

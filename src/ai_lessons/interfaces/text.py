@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ai_lessons.interfaces.output import View, block, clean, clip, count, line, table
 from ai_lessons.model import USER
 from ai_lessons.model.entries import (
-    ABOUT,
     KINDS,
     UNVERSIONED,
     Confidence,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app import (
         agent_sessions,
-        anchors,
         answers,
         editing,
         harvest,
@@ -47,7 +45,7 @@ PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 WORDS = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE", "rationale": "Why:"}
 SAID_ELSEWHERE = frozenset({
     "id", "kind", "title", "tags", "versions", "links", "pattern", "rationale", "confidence", "source", "status",
-    "path", "about",
+    "path",
 })  # fmt: skip  # frontmatter that `show` says in lines of its own
 HASHES = frozenset({"content_hash", "source_ref"})
 # cells of a title in a drawing
@@ -173,7 +171,7 @@ def sureness(entry: EntrySummary) -> tuple[str, ...]:
 
 def warning(entry: EntrySummary, view: View) -> list[str]:
     """What became of the code that it speaks of, unless that is as it was."""
-    text = entry.warning
+    text = entry.beside.warning
     if text:
         return [view.paint(f"! {line(str(text))}", "warn")]
     return []
@@ -218,6 +216,11 @@ def _label(entry: EntrySummary, view: View, score: float | None = None) -> str:
     ]
     words = ", ".join(filter(None, beside))
     return view.paint(f"[{line(entry.handle)}]", "handle") + (f" ({words})" if words else "")
+
+
+def titled(entry: EntrySummary, view: View) -> str:
+    """An entry by its handle and title."""
+    return f"{_label(entry, view)} {line(entry.title)}"
 
 
 def _versions(entry: EntrySummary) -> tuple[str, str]:
@@ -331,7 +334,7 @@ def _about(value: Shown, view: View) -> Iterator[str]:
 
     Ids, hashes and the figures behind a confidence only where the view is verbose.
     """
-    from ai_lessons.model.anchors import anchors_of, commands_of
+    from ai_lessons.app.notes import keys_in_words
     from ai_lessons.model.check_forms import described
 
     entry, approval = value.entry, value.approval
@@ -349,10 +352,15 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield line(vouching(entry.weakest))
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
+    of_features = keys_in_words(value.frontmatter)
     for key, stated in value.frontmatter.items():
         if key == "check" and (rows := described(value.frontmatter)):
             yield from (f"check: {line(rows[0])}", *(f"  {line(row)}" for row in rows[1:]))
-        elif key not in SAID_ELSEWHERE and (view.verbose or key not in HASHES):
+        elif (
+            key not in SAID_ELSEWHERE
+            and key not in of_features
+            and (view.verbose or key not in HASHES)
+        ):
             yield f"{line(str(key))}: {view.when(_plain(stated)) if key == 'created' else line(_plain(stated))}"
     if approval:
         yield _joined(("suggested by", approval.suggested_by))
@@ -360,10 +368,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
         yield from usage(value.usage, view)
     if value.kept:
         yield f"kept or not: {value.kept.line}"
-    commands = (f"`{line(command)}`" for command in commands_of(value.frontmatter.get(ABOUT)))
-    yield _joined(
-        ("about", ", ".join((*map(str, anchors_of(value.frontmatter.get(ABOUT))), *commands)))
-    )
+    for key, words in of_features.items():
+        yield _joined((key, ", ".join(words)))
     yield from warning(entry, view)
     if value.silent:
         yield view.paint(silent(value.entry.handle, value.silent), "warn")
@@ -413,15 +419,6 @@ def _navigation(value: Shown, view: View, call: str) -> str:
         if 0 < number <= len(value.sections):
             results.append(f"{name}: {call}{number}")
     return "\n".join(results)
-
-
-def about(values: Sequence[anchors.EntryAbout], view: View) -> str:
-    """Entries that speak of a place, each with the anchor that says so and what became of it."""
-    rows = []
-    for hit in values:
-        head = f"{_label(hit.entry, view)} {line(hit.entry.title)}"
-        rows.append(block(head, (f"about: {line(hit.anchor)}", *warning(hit.entry, view))))
-    return "\n".join(rows) or "No entry speaks of this place."
 
 
 def listing(value: answers.Listing, view: View) -> str:

@@ -422,6 +422,19 @@ def pattern_of(fields: Mapping[str, Any]) -> Pattern | None:
     return None
 
 
+class Beside(NamedTuple):
+    """What features find of an entry when it is shown.
+
+    The worst `verdict` in one word, the same as a sentence (`warning`), and in `details` what was
+    looked at, each with what became of it. `silences`: a lesson is not told unasked for it.
+    """
+
+    verdict: str = ""
+    warning: str = ""
+    silences: bool = False
+    details: Sequence[tuple[str, str]] = ()
+
+
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
@@ -473,11 +486,8 @@ class EntrySummary(NamedTuple):
     # what the history tells of a lesson: who stated it, and whether that is a person who works here
     stated_by: str = ""
     firm: bool = False
-    # what `app.anchors.judge` found: the worst verdict on its anchors, the same in words, and each
-    # one's
-    verdict: str = ""
-    warning: str = ""
-    anchors: Sequence[Any] = ()
+    # what features found of it; see `app.notes`
+    beside: Beside = Beside()
     # of what an entry comes from, the lesson that vouches for less than the entry itself
     weakest: Mapping[str, Any] | None = None
 
@@ -503,8 +513,15 @@ class EntrySummary(NamedTuple):
         data |= {key: getattr(self, key) for key in KINDS[self.kind].in_results}
         if self.kind is Kind.DOC and self.status:
             data["status"] = self.status
-        judged = {"verdict": self.verdict, "warning": self.warning, "weakest": self.weakest}
-        return data | {key: value for key, value in judged.items() if value}
+        extra = {
+            "verdict": self.beside.verdict,
+            "warning": self.beside.warning,
+            "weakest": self.weakest,
+        }
+        for key, value in extra.items():
+            if value:
+                data[key] = value
+        return data
 
 
 _LETTERS = frozenset(kind.letter for kind in Kind)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
-from ai_lessons.app.link_effects import judged
 from ai_lessons.git.external_files import names_in_project
 from ai_lessons.learning.selection import FEW
 from ai_lessons.model import failures
@@ -83,7 +82,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
         for summary in near
     ]
     result = injecting.tell(None, fits, None, query.project, rules=len(rules))
-    chosen = judged(repo, rules[: injecting.budget - len(result.entries)])
+    chosen = app.notes.with_verdicts(repo, rules[: injecting.budget - len(result.entries)])
     notes = [*result.notes]
     if len(rules) > len(chosen):
         notes.append(

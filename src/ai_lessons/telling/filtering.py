@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Context
-from ai_lessons.app.link_effects import judged, suppressed, usages_of
+from ai_lessons.app.link_effects import suppressed, usages_of
 from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import (
     FEW,
@@ -35,7 +35,6 @@ from ai_lessons.learning.statistics import (
     Event,
 )
 from ai_lessons.model import failures
-from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
 from ai_lessons.model.layout import EXACT
 
@@ -316,15 +315,13 @@ class EntryFilter:
         """By id: entries with what became of their code, and why lessons are not told for that (word, sentence)."""
         # each look reads code: ten for each entry that may come
         most = 10 * self.budget
-        seen = judged(self._repo, could[:most], unasked=unasked)
+        seen = app.notes.with_verdicts(self._repo, could[:most], unasked=unasked)
         gone = {}
         for summary in could[most:]:
             gone[summary.id] = ("budget", "too many fit to look at their code")
-        gone |= {
-            summary.id: (summary.verdict, summary.warning)
-            for summary in seen
-            if summary.verdict in SILENCED
-        }
+        for summary in seen:
+            if summary.beside.silences:
+                gone[summary.id] = summary.beside.verdict, summary.beside.warning
         # rules are told all the same, with the warning, and so is everything to a person who asks
         lessons = {summary.id for summary in could if summary.kind is Kind.LESSON and unasked}
         return {summary.id: summary for summary in seen}, {

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import Context
-from ai_lessons.app.link_effects import farther_copies, judged, suppressed, usages_of
+from ai_lessons.app.link_effects import farther_copies, suppressed, usages_of
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import external_files
 from ai_lessons.learning.selection import STARTER, NotShown
 from ai_lessons.model import agent_hosts, command_forms, expression
-from ai_lessons.model.anchors import SILENCED
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.statements import says
 from ai_lessons.telling.matching import project_of
@@ -162,9 +161,9 @@ def _with_code(
     """
     entries: list[EntrySummary] = []
     gone: dict[str, tuple[str, str]] = {}
-    for summary in judged(repo, ordered[:_JUDGED], unasked=True):
-        if summary.kind is Kind.LESSON and summary.verdict in SILENCED:
-            gone[summary.id] = str(summary.verdict), str(summary.warning)
+    for summary in app.notes.with_verdicts(repo, ordered[:_JUDGED], unasked=True):
+        if summary.kind is Kind.LESSON and summary.beside.silences:
+            gone[summary.id] = summary.beside.verdict, summary.beside.warning
         else:
             entries.append(summary)
     return [*entries, *ordered[_JUDGED:]], gone

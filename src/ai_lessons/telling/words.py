@@ -186,7 +186,7 @@ def _holders(offered: Context) -> dict[str, str]:
         for part in (_bare(entry.title), bare[entry.id]):
             if part:
                 parts.append(part)
-        if entry.check or entry.about or entry.applies_to or entry.warning or not parts:
+        if entry.check or entry.about or entry.applies_to or entry.beside.warning or not parts:
             continue
         for other in by_beginning.get(tuple(parts[0].split()[:3]), ()):
             longer = len(bare[other.id]) > len(bare[entry.id])
@@ -293,7 +293,7 @@ def _short_warning(entry: EntrySummary) -> str:
 
     Since when, and by whom, is said when that code is edited.
     """
-    if entry.warning:
+    if entry.beside.warning:
         return " ! its code changed: check first"
     return ""
 
@@ -344,8 +344,8 @@ def _row(entry: EntrySummary, offered: Context, *, without_text: bool = False) -
         words = _whole_words(entry, offered)
     if not words:
         return ""
-    if entry.warning:
-        warning = f" ! {line(str(entry.warning))}"
+    if entry.beside.warning:
+        warning = f" ! {line(entry.beside.warning)}"
     else:
         warning = ""
     if entry.id in offered.breaks:

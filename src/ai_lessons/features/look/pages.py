@@ -29,9 +29,8 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text, text_jobs
 from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import ENTERPRISE, check_forms, expression
-from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.chunks import bounded
-from ai_lessons.model.entries import ABOUT, KINDS, EntrySummary, Filter, Kind, Relation
+from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Relation
 from ai_lessons.model.frontmatter import listed, read_entry
 from ai_lessons.model.texts import escaped
 
@@ -630,22 +629,22 @@ def _applies(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Where an entry applies: a name, and what is stated.
 
-    Of code what became of it, unless that is its warning.
+    What features read of it, with what became of that, unless it is the warning.
     """
     rows = []
     for key, name in SCOPES.items():
         rows.append((name, [(value, "") for value in listed(fields.get(key))]))
-    judged = {}
-    for row in summary.anchors:
-        judged[row.anchor] = row.detail
-    places = []
-    for anchor in map(str, anchors_of(fields.get(ABOUT))):
-        places.append((anchor, judged.get(anchor, "not compared: that code is not here")))
-    code = [
-        (anchor, f"({became})" if became not in summary.warning else "")
-        for anchor, became in places
-    ]
-    return [(name, values) for name, values in [*rows, ("Code", code)] if values]
+    became = dict(summary.beside.details)
+    for key, names in app.notes.keys_in_words(fields).items():
+        places = []
+        for name in names:
+            detail = became.get(name, "")
+            if detail in summary.beside.warning:
+                places.append((name, ""))
+            else:
+                places.append((name, f"({detail})"))
+        rows.append((key.capitalize(), places))
+    return [(name, values) for name, values in rows if values]
 
 
 # --- proposals ---
@@ -877,7 +876,7 @@ def _problems(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as abov
 
 
 def _to_look_at(opened: Library, asked: Asked) -> Part:
-    elsewhere = app.anchors.elsewhere(opened.primary)
+    elsewhere = app.outdated.unseen(opened.primary)
     away = ""
     if elsewhere:
         away = (
@@ -889,7 +888,7 @@ def _to_look_at(opened: Library, asked: Asked) -> Part:
     if asked.get("all"):
         rows = [(row.entry, row.detail) for row in app.outdated.review(opened)]
         return Part("To look at again", away, columns, rows, empty)
-    rows = [(summary, summary.warning) for summary in app.anchors.outdated(opened.primary)]
+    rows = [(row.entry, row.detail) for row in app.outdated.by_features(opened.primary)]
     # takes seconds
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")
     return Part("To look at again", away, columns, rows, empty, every)

@@ -28,14 +28,13 @@ from ai_lessons.interfaces import library_options
 from ai_lessons.interfaces.cli.command import Command
 from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import line
-from ai_lessons.model.anchors import Verdict
 from ai_lessons.model.code_comments import comment
 from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.app.anchors import Touched
+    from ai_lessons.app.notes import Touched
     from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.model.entries import EntrySummary
 
@@ -101,7 +100,7 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
     context = telling.context.find_context(library, ContextQuery(paths=[str(path)], approvals=True))
     place = _in_project(library, path)
     if place:
-        hits = app.anchors.entries_about(library, {place: range(1, text.count("\n") + 2)})
+        hits = app.notes.touched(library, {place: range(1, text.count("\n") + 2)})
     else:
         hits = []
     named = {hit.entry.id for hit in hits}
@@ -112,7 +111,7 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
     texts = library.reading.catalog.openings({entry.id for entry, _ in stated})
     for entry, hit in stated:
         rule, approval = entry.kind is Kind.RULE, context.approvals.get(entry.id)
-        title = line(entry.title) + (f" (about {line(hit.anchor)})" if hit else "")
+        title = line(entry.title) + (f" (about {line(hit.what)})" if hit else "")
         words = (
             title,
             entry.rationale if rule else entry.pattern,
@@ -132,11 +131,9 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
 
 def _changed(entry: EntrySummary, hit: Touched | None) -> str:
     """What became of the code that an entry speaks of, unless it is as it was."""
-    rows = []
-    for row in entry.anchors:
-        if hit is None or row.anchor == hit.anchor:
-            rows.append(row)
-    return next((row.detail for row in rows if row.verdict is not Verdict.HOLDS and row.detail), "")
+    if hit is None:
+        return entry.beside.warning
+    return hit.became
 
 
 def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:

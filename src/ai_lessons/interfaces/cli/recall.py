@@ -34,7 +34,7 @@ SORTS = ("newest", "title", "path", "created")
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
 
 
-SECTIONS = {"Commands": "search show run list context about related log diff why why-told"}
+SECTIONS = {"Commands": "search show run list context related log diff why why-told"}
 
 
 @click.group("recall", cls=Group, sections=SECTIONS)
@@ -288,13 +288,6 @@ def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -
     if not explain:
         answer = answer._replace(left_out=())
     call.answer(answer, text_jobs.context)
-
-
-@recall.command("about", examples=["src/shop/cart.py", "src/shop/cart.py::Cart.total --json"])
-@click.argument("place", metavar="PATH[::SYMBOL]", type=options.FILE_NAME)
-def about(call: Call, place: str) -> None:
-    """Show what is known of a place in your code: a file, a folder, a symbol in a file."""
-    call.answer(app.anchors.about(call.library, place), interfaces_text.about)
 
 
 @recall.command("tags")

@@ -7,7 +7,6 @@ import pytest
 
 from ai_lessons.app import (
     anchor_renewal,
-    anchors,
     code_folder,
     editing,
     entries,
@@ -20,6 +19,7 @@ from ai_lessons.app import (
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.app.harvest_drafts import HarvestedLesson
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.features.anchors import places, verdicts
 from ai_lessons.model.anchors import Anchor
 from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.entries import EntrySummary
@@ -76,15 +76,17 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     world: World, git: Git, shop: Path
 ) -> None:
     lesson = add(world, shop, about=[TOTAL])
-    assert look(world, shop, lesson).verdict == "holds"
+    assert look(world, shop, lesson).beside.verdict == "holds"
     edit(shop, "LIMIT = 30", "LIMIT = 31  # another thing")
     edit(shop, "class Cart:", "class Cart:\n    # a comment")
     commit_all(git, shop, "two")
-    assert look(world, shop, lesson).warning == ""
+    assert look(world, shop, lesson).beside.warning == ""
     edit(shop, "sum(lines)", "sum(lines")
-    assert look(world, shop, lesson).verdict == ""  # torn: nothing is known until it can be parsed
+    assert (
+        look(world, shop, lesson).beside.verdict == ""
+    )  # torn: nothing is known until it can be parsed
     edit(shop, "sum(lines", "sum(lines) * 100")
-    assert "check first" in look(world, shop, lesson).warning
+    assert "check first" in look(world, shop, lesson).beside.warning
     commit_all(git, shop, "three")
     name, day = git(shop, "log", "-1", "--format=%h %as").split()
     put_file(shop / "src/other.py", "x = 1\n")
@@ -93,18 +95,18 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert summary.as_json()["verdict"] == "changed"
     assert f"changed on {int(day[-2:])} " in summary.as_json()["warning"]
     assert f"({name}, " in summary.as_json()["warning"]
-    assert world.search("Totals").hits[0].entry.verdict == "changed"
+    assert world.search("Totals").hits[0].entry.beside.verdict == "changed"
     text = words.moment(told(world, shop), 900).text
     assert f"! the code it speaks of changed on {int(day[-2:])} " in text
     assert [row.reason for row in outdated.review(world.library)] == ["about"]
-    assert [row.path for row in anchors.stale(world.library.primary)] == [TOTAL]
+    assert [row.path for row in verdicts.stale(world.library.primary)] == [TOTAL]
     (problem,) = validation.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
     assert "+        return sum(lines) * 100" in anchor_renewal.code_diff(
         world.library.primary, summary
     )
     editing.keep(world.fresh(cwd=shop), lesson)
-    assert look(world, shop, lesson).verdict == "holds"
+    assert look(world, shop, lesson).beside.verdict == "holds"
     assert outdated.review(world.library) == ()
 
 
@@ -125,11 +127,11 @@ def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(
     commit_all(git, shop, "two")
     with pytest.raises(Refused, match=r"still says 30: src/cart\.py::LIMIT was 30, and is 40"):
         editing.keep(world.fresh(cwd=shop), limit)
-    assert look(world, shop, limit).verdict == "changed"
+    assert look(world, shop, limit).beside.verdict == "changed"
     (note,) = editing.keep(world.fresh(cwd=shop), general).notes
     assert note == "src/cart.py::LIMIT was LIMIT = 30, and is LIMIT = 40"
     editing.keep(world.fresh(cwd=shop), limit, sure=lambda _: True)
-    assert look(world, shop, limit).verdict == "holds"
+    assert look(world, shop, limit).beside.verdict == "holds"
 
 
 def test_code_that_is_not_here_has_no_verdict(
@@ -144,25 +146,25 @@ def test_code_that_is_not_here_has_no_verdict(
     assert "verdict" not in look(world, other, lesson).as_json()
     assert "verdict" not in look(world, world.root, lesson).as_json()
     git(tmp_path, "clone", "-q", str(shop), "elsewhere")
-    assert look(world, tmp_path / "elsewhere", lesson).verdict == "holds"
+    assert look(world, tmp_path / "elsewhere", lesson).beside.verdict == "holds"
     git(shop, "worktree", "add", "-q", str(tmp_path / "beside"))
-    assert look(world, tmp_path / "beside", lesson).verdict == "holds"
+    assert look(world, tmp_path / "beside", lesson).beside.verdict == "holds"
 
 
 def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, shop: Path) -> None:
     lesson, folder = add(world, shop, about=[TOTAL]), add(world, shop, "Folder", about=["src/"])
     git(shop, "mv", "src", "lib")
-    assert look(world, shop, lesson).verdict == "moved"  # before a commit, too
+    assert look(world, shop, lesson).beside.verdict == "moved"  # before a commit, too
     commit_all(git, shop, "moved")
-    assert look(world, shop, lesson).warning == (
+    assert look(world, shop, lesson).beside.warning == (
         f"the code it speaks of moved: {TOTAL} is lib/cart.py::Cart.total now"
     )
-    assert "src/ is lib/ now" in look(world, shop, folder).warning
+    assert "src/ is lib/ now" in look(world, shop, folder).beside.warning
     edit(shop, "sum(lines)", "max(lines)", "lib/cart.py")
-    assert look(world, shop, lesson).verdict == "changed"
+    assert look(world, shop, lesson).beside.verdict == "changed"
     commit_all(git, shop, "changed")
     name = git(shop, "log", "-1", "--format=%h")
-    assert f"({name}, " in look(world, shop, lesson).warning
+    assert f"({name}, " in look(world, shop, lesson).beside.warning
     editing.keep(world.fresh(cwd=shop), lesson)
     assert about(world, lesson)[0]["code"] == "lib/cart.py::Cart.total"
     edit(
@@ -175,7 +177,7 @@ def test_code_that_moved_is_followed_and_changed_there(world: World, git: Git, s
         shop / "lib/sums.py",
         "class Sums:\n    def total(self, lines):\n        return max(lines)\n",
     )
-    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).warning
+    assert "lib/sums.py::Sums.total now" in look(world, shop, lesson).beside.warning
 
 
 def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(
@@ -189,15 +191,17 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(
     edit(shop, "total", "sum_up")
     commit_all(git, shop, "gone")
     summary = look(world, shop, lesson)
-    assert summary.verdict == "gone"
-    assert f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in summary.warning
+    assert summary.beside.verdict == "gone"
+    assert (
+        f"gone since {int(git(shop, 'log', '-1', '--format=%as')[-2:])} " in summary.beside.warning
+    )
     offered = told(world, shop)
-    assert [(entry.title, entry.verdict) for entry in offered.entries] == [
+    assert [(entry.title, entry.beside.verdict) for entry in offered.entries] == [
         ("Total in cents", "gone")
     ]
     assert {left.entry.title: left.reason for left in offered.left_out} == {"Totals": "gone"}
     asked = context.context(world.fresh(cwd=shop), ContextQuery(paths=["src/cart.py"]))
-    assert {entry.verdict for entry in asked.entries} == {"gone"}
+    assert {entry.beside.verdict for entry in asked.entries} == {"gone"}
     assert len(asked.entries) == 2
     written = editing.keep(world.fresh(cwd=shop), lesson)
     assert any("no more looked at" in note for note in written.notes)
@@ -218,11 +222,18 @@ def test_code_of_another_branch_has_no_verdict_on_this_one(
     git(shop, "switch", "-q", "main")
     assert "verdict" not in look(world, shop, file).as_json() | look(world, shop, symbol).as_json()
     git(shop, "switch", "-q", "new")
-    assert look(world, shop, file).verdict == look(world, shop, symbol).verdict == "holds"
+    assert (
+        look(world, shop, file).beside.verdict
+        == look(world, shop, symbol).beside.verdict
+        == "holds"
+    )
     put_file(shop / "src/draft.py", "def draft():\n    return 1\n")
     draft = add(world, shop, "C", about=["src/draft.py::draft"])
     (shop / "src/draft.py").unlink()
-    assert look(world, shop, draft).warning == "the code it speaks of is gone: src/draft.py::draft"
+    assert (
+        look(world, shop, draft).beside.warning
+        == "the code it speaks of is gone: src/draft.py::draft"
+    )
 
 
 def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, shop: Path) -> None:
@@ -231,7 +242,10 @@ def test_a_version_out_of_range_keeps_a_lesson_until_it_is_asked(world: World, s
     edit(shop, "8.1.7", "8.2.1", "requirements.txt")
     assert told(world, shop).lessons == ()
     summary = look(world, shop, lesson)
-    assert (summary.verdict, "8.2.1 is in use" in summary.warning) == ("out-of-range", True)
+    assert (summary.beside.verdict, "8.2.1 is in use" in summary.beside.warning) == (
+        "out-of-range",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -263,9 +277,9 @@ def test_a_version_is_read_from_what_pins_it(
     git(tmp_path, "init", "-q", "code")
     put_file(tmp_path / "code" / name, text)
     lesson = add(world, tmp_path / "code", about=[anchor])
-    assert look(world, tmp_path / "code", lesson).verdict == "holds"
+    assert look(world, tmp_path / "code", lesson).beside.verdict == "holds"
     edit(tmp_path / "code", *versions, name)
-    assert look(world, tmp_path / "code", lesson).verdict == "out-of-range"
+    assert look(world, tmp_path / "code", lesson).beside.verdict == "out-of-range"
 
 
 def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
@@ -274,7 +288,7 @@ def test_a_value_is_compared_with_what_it_was(world: World, shop: Path) -> None:
     )
     edit(shop, "3.11", "3.12", "pyproject.toml")
     summary = look(world, shop, lesson)
-    assert (summary.verdict, "now >=3.12" in summary.warning) == ("changed", True)
+    assert (summary.beside.verdict, "now >=3.12" in summary.beside.warning) == ("changed", True)
     editing.keep(world.fresh(cwd=shop), lesson)
     codes = [item["code"] for item in about(world, lesson)]
     assert codes == ['pyproject.toml::requires-python=">=3.12"', "src/cart.py::LIMIT=30"]
@@ -349,10 +363,10 @@ def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Pat
     assert [item.get("command") or item.get("code") or item["package"] for item in shown["about"]] == [
         TOTAL, "pypi/click<8.2", "src/[id].py", "git push",
     ]  # fmt: skip
-    assert [hit.anchor for hit in anchors.about(world.fresh(cwd=shop), "src/cart.py")] == [
+    assert [hit.anchor for hit in places.about(world.fresh(cwd=shop), "src/cart.py")] == [
         f"src/*.py, {TOTAL}"
     ]
-    (hit,) = anchors.about(world.fresh(cwd=shop), "command: git push --force")
+    (hit,) = places.about(world.fresh(cwd=shop), "command: git push --force")
     assert hit.anchor == "command: git push"
     editing.update(world.fresh(cwd=shop), lesson, about=["lib/**", "command: hg push"])
     shown = entries.show(world.fresh(cwd=shop), lesson).frontmatter
@@ -368,16 +382,16 @@ def test_what_is_known_of_a_place_and_what_a_change_touches(
     other = add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
 
     def known(place: str) -> set[str]:
-        return {hit.entry.id for hit in anchors.about(world.fresh(cwd=shop), place)}
+        return {hit.entry.id for hit in places.about(world.fresh(cwd=shop), place)}
 
     assert known("src/cart.py") == known("src") == {total, whole, other}
     assert known(TOTAL) == known("src/cart.py::Cart") == {total, whole}
     assert known("docs/cart.md") == set()
     opened = world.fresh(cwd=shop)
-    touched = anchors.entries_about(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
-    assert {(entry.id, line) for entry, _, line, _ in touched} == {(total, 6), (whole, 6)}
+    touched = places.touched(opened, {"src/cart.py": {6}, "docs/cart.md": {1}})
+    assert {(entry.id, line) for entry, _, line, *_ in touched} == {(total, 6), (whole, 6)}
     git(shop, "rm", "-q", "src/cart.py")
-    gone = anchors.entries_about(world.fresh(cwd=shop), {"src/cart.py": set()})
+    gone = places.touched(world.fresh(cwd=shop), {"src/cart.py": set()})
     assert {hit.entry.id for hit in gone} == {total, whole, other}
 
 
@@ -454,26 +468,26 @@ def test_git_is_asked_about_all_anchors_that_are_gone_at_once(
     git(shop, "mv", "old", "new")
     commit_all(git, shop, "moved")
     for n in range(40):
-        places = (
+        stated = (
             f"old{n}/part{n}.py::f",
             f"gone{n}.py",
             f"a/{n}.py::f",
             "old/part.py::part" if n < 2 else f"b/{n}/",
         )
         items = "".join(
-            f'  - code: "{place}"\n    in: shop\n    seen: deadbeef\n' for place in places
+            f'  - code: "{place}"\n    in: shop\n    seen: deadbeef\n' for place in stated
         )
         text = f"---\nid: 01M82H56GFBPYC5697MC{n + 100000}\nkind: lesson\ntitle: Note {n}\nabout:\n{items}---\nx\n"
         world.write(f"shop/lessons/l{n}.md", text)
     world.commit()
     started.unlink()
-    hits = anchors.about(world.fresh(cwd=shop), "new/part.py")
+    hits = places.about(world.fresh(cwd=shop), "new/part.py")
     assert len(hits) == 2, "what was moved is followed"
     asked = started.read_text().splitlines()
     counts = [sum(f" {job} " in row for row in asked) for job in ("log", "grep")]
     assert counts == [3, 1], asked  # The logs: of every name, of these, of the new ones
     assert len(asked) <= 10, asked
-    assert len(anchors.outdated(world.fresh(cwd=shop).reading)) == 40
+    assert len(list(verdicts.outdated(world.fresh(cwd=shop).primary))) == 40
 
 
 def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -> None:
@@ -491,3 +505,12 @@ def test_both_sides_that_look_again_leave_one_anchor(world: World, shop: Path) -
     assert merged.data is not None
     assert merged.data.count(b"code:") == 2
     assert b"bbbbbbbb" in merged.data
+
+
+def test_a_place_is_known_by_each_name_that_leads_to_it(world: World, shop: Path) -> None:
+    lesson = add(world, shop)
+    (shop / "link").symlink_to("src")
+    (shop / "cart.py").symlink_to("src/cart.py")
+    for name in ("src/cart.py", "link/cart.py", "cart.py"):
+        hits = places.about(world.fresh(cwd=shop), name)
+        assert [hit.entry.id for hit in hits] == [lesson], name
