@@ -1,6 +1,8 @@
 import difflib
+from pathlib import Path
 from typing import Any
 
+import frontmatter
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import texts, yaml_edit
-from ai_lessons.model.markdown import edit, parse, render
+from ai_lessons.model.markdown import EntryHandler, edit, parse, render
 from ai_lessons.model.texts import as_utf8, codec_of, decode, is_utf8, split
 from ai_lessons.model.yaml_edit import REMOVE
 
@@ -54,6 +56,27 @@ def problems(text: str) -> list[tuple[int, str]]:
 
 
 # reading
+
+
+TEMPLATE = Path(__file__).parents[2] / "template-repo"
+ENTRIES = sorted(TEMPLATE.glob("*/*/*/*.md"))
+
+
+def test_a_plain_file_goes_through_load_and_dumps_of_python_frontmatter_unchanged() -> None:
+    assert len(ENTRIES) > 20
+    handler = EntryHandler()
+    for file in ENTRIES:
+        post = frontmatter.load(str(file), handler=handler)
+        assert post.metadata == parse(file.read_text()).fields
+        # the package takes the last line end for a blank
+        assert frontmatter.dumps(post, handler=handler) + "\n" == file.read_text(), file.name
+
+
+def test_what_is_no_entry_is_the_same_to_python_frontmatter() -> None:
+    post = frontmatter.loads("# Title\n\nText.", handler=EntryHandler())
+    assert (post.metadata, post.content) == ({}, "# Title\n\nText.")
+    with pytest.raises(InvalidEntry):
+        frontmatter.loads("---\na: &x [1]\nb: *x\n---\n", handler=EntryHandler())
 
 
 def test_a_document_is_fields_and_the_exact_body() -> None:

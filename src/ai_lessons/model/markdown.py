@@ -38,7 +38,9 @@ def parse(text: str, path: str = "") -> Document:
     Raises InvalidEntry as `compose`; lines count from the start of the file.
     """
     matter, body = split(text)
-    return Document({} if matter is None else entry_fields(matter, path), body)
+    if matter is None:
+        return Document({}, body)
+    return Document(entry_fields(matter, path), body)
 
 
 def entry_fields(matter: str, path: str) -> dict[str, Any]:
@@ -98,14 +100,32 @@ def key_lines(text: str) -> dict[str, int]:
     return lines
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
+class EntryHandler(YAMLHandler):
+    """The format of entries for python-frontmatter.
+
+    `frontmatter.load(file, handler=EntryHandler())` reads a file with the limits, types and errors
+    of `parse`, and `frontmatter.dumps` of that with the same handler writes it again: keys in the
+    fixed order, the body as it is.
+    """
+
+    def split(self, text: str) -> tuple[str, str]:
+        """The frontmatter and the body. Raises ValueError: there is none."""
+        matter, body = split(text)
+        if matter is None:
+            raise ValueError("no frontmatter")
+        return matter, body
+
+    def load(self, fm: str, **_kwargs: object) -> dict[str, Any]:
+        """The fields. Raises as `parse`; times stay the text that they are."""
+        return parse_mapping(fm, first_line=2)
+
+    def export(self, metadata: Mapping[str, Any], **_kwargs: object) -> str:
+        """The lines of the frontmatter."""
+        return "".join(f"{line}\n" for line in mapping_lines(metadata))
 
     def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return (
-            "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---"))
-            + post.content
-        )
+        """The text of the file. The template of the package would trim the body."""
+        return f"---\n{self.export(post.metadata)}---\n{post.content}"
 
 
 def render(fields: Mapping[str, Any], body: str) -> str:
@@ -115,7 +135,7 @@ def render(fields: Mapping[str, Any], body: str) -> str:
     """
     post = frontmatter.Post(body)
     post.metadata = dict(fields)
-    return str(frontmatter.dumps(post, handler=_Handler()))
+    return str(frontmatter.dumps(post, handler=EntryHandler()))
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
