@@ -35,7 +35,6 @@ from ai_lessons.app import (
     search_index,
     setup,
     sharing,
-    transfer,
     validation,
     workspace,
 )
@@ -343,8 +342,6 @@ ANSWERS: Mapping[str, Any] = {
     "`admin recover`": sharing.Recovered,
     "each of `kept` and `brought`": kept_files.KeptFile,
     "`admin undo`": (sharing.Undone,),
-    "`admin import`": transfer.Ported,
-    "each of `seen`": transfer.Seen,
     "`admin migrate`": setup.Migrated,
     "`admin init`": setup.Initialised,
     "`admin validate`": validation.Report,

@@ -49,7 +49,7 @@ CUT = {
 """Expressions that are not linear, and what cuts their text before."""
 
 COMPUTED = {
-    "connectors/instruction_files.py",
+    "features/transfer/instruction_files.py",
     "app/entries.py", "app/evaluation.py", "app/quotes.py", "app/open_repository.py",
     "git/hooks.py", "git/network.py", "interfaces/cli/admin.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",

@@ -4,7 +4,6 @@ Everything is run as they would, with a home folder of each person; git for what
 Ann and Bo work on `shop`, which is acme's, and on `lab`, which is beta's; Bo is the curator of both companies.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -135,7 +134,7 @@ class World:
         self.ann.git(company, "pull", "-q")
 
 
-def _begin(person: Person, folder: str) -> None:
+def begin(person: Person, folder: str) -> None:
     """A repository with a word about it."""
     person.git("", "init", "-q", folder)
     (person.home / folder / "README.md").write_text("# Ours\n")
@@ -154,7 +153,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
         (world.folder / "remotes").mkdir(exist_ok=True)
         bo.git("", "init", "-q", "--bare", f"../remotes/{name}.git")
     for person in (ann, bo):
-        _begin(person, ".ai/reference")
+        begin(person, ".ai/reference")
         settings = person.home / ".config/ai-lessons/config.toml"
         settings.parent.mkdir(parents=True)
         parts = (
@@ -163,7 +162,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> World:
         )
         settings.write_text("".join(parts))
     for company, project in (("acme", "shop"), ("beta", "lab")):
-        _begin(bo, company)
+        begin(bo, company)
         bo.git(company, "remote", "add", "origin", f"{HOST}{company}.git")
         bo.ours(
             company,
@@ -412,23 +411,3 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     monkeypatch.setenv("AI_LESSONS_AGENT", "claude-code")
     approve = ("--tier", "enterprise:acme", "admin", "approve-rule", pending["handle"], "--yes")
     assert "a person does" in ann.ours("shop", *approve, code=8).err
-
-
-def test_an_export_of_a_company_keeps_where_its_lessons_come_from(world: World) -> None:
-    ann = world.ann
-    original = ann.handle("shop", "shop frobnicates")
-    proposed = ann.promote("shop", original, "enterprise:acme")["proposal"]["handle"]
-    world.approve("acme", proposed)
-    ann.ours("acme", "--repo", ".", "contribute", "feedback", proposed, "helpful")
-    ann.ours("acme", "--repo", ".", "admin", "export", "../acme.json")
-    _begin(ann, "again")
-    done = ann.data("again", "--repo", ".", "admin", "import", "../acme.json")
-    assert len(done["written"]) == 3
-    ann.ours("again", "--repo", ".", "admin", "export", "../again.json")
-    first, second = (
-        json.loads((ann.home / name).read_text()) for name in ("acme.json", "again.json")
-    )
-    assert first | {"exported_at": ""} == second | {"exported_at": ""}
-    why = ann.ours("again", "--repo", ".", "recall", "why", proposed).out
-    assert "source: tested; promoted from project:shop" in why
-    assert "helpful 1 | last used" in why

@@ -157,7 +157,7 @@ def approval() -> None:
 
 
 def others() -> None:
-    from ai_lessons.connectors import importers, instruction_files, manifests
+    from ai_lessons.connectors import manifests
 
     for text in (
         "*a " * 100_000,
@@ -166,12 +166,6 @@ def others() -> None:
     ):
         markup.rst(text)
         markup.adoc(text)
-    ours = "<!-- >>> ai-lessons >>> -->\n" * 20_000
-    globs = f"---\nglobs: {'{' * 60_000}\n---\ntext\n"
-    for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
-        instruction_files.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
-        with suppress(AiLessonsError):
-            importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
     with pytest.raises(ValueError, match="parts"):
         manifests.direct("pyproject.toml", f"{'a.' * 500_000}b = 1\n")
     for command in (

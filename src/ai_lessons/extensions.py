@@ -82,7 +82,8 @@ class Feature(NamedTuple):
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
-    - `exports`: forms of `admin export`, see `app.transfer.export_site`.
+    - `exports`: forms of `admin export`, see `features.transfer.sites`.
+    - `skills`: the files of skills that MCP serves, see `interfaces.mcp.server.served_skills`.
     - `hosts`: a table of agent hosts (`HostRow`), see `model.agent_hosts`.
     - `answers`: what `--json` prints, for the reference: the type of an answer by words on it, with
       `[]` for a list.
@@ -111,6 +112,7 @@ class Feature(NamedTuple):
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()
     exports: Mapping[str, str] = NOTHING
+    skills: str = ""
     hosts: str = ""
     answers: Mapping[str, str] = NOTHING
 

@@ -18,7 +18,6 @@ from ai_lessons.app import (
     search,
     setup,
     sharing,
-    transfer,
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, Query, ResourceDraft, RuleDraft
@@ -155,7 +154,6 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "save": lambda it, _: sharing.save(it),
     "undo": lambda it, _: sharing.undo(it),
     "sync": lambda it, _: sharing.sync(it),
-    "import": lambda it, file: transfer.import_files(it, [file], "markdown"),
     "migrate": lambda it, _: setup.migrate(it),
     "lesson wrong": lambda it, _: lessons.wrong(it, LESSON),
 }

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from ai_lessons.app import (
     secrets,
     setup,
     sharing,
-    transfer,
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
@@ -246,25 +244,6 @@ def test_a_note_of_feedback_with_a_secret_is_refused(world: World) -> None:
     with pytest.raises(UsageError, match="note"):
         editing.feedback(world.library, made.id, "helpful", SECRET)
     assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
-
-
-def test_an_export_that_holds_one_comes_in_only_with_its_reason(
-    world: World, tmp_path: Path
-) -> None:
-    world.add("A token", SECRET, allow_secrets=[(secrets.fingerprint(KEY), "revoked")])
-    file = tmp_path / "all.json"
-    transfer.export_file(world.library, file)
-    text = file.read_text()
-    shutil.rmtree(world.root / "global")
-    world.commit()
-    file.write_text(text.replace("allow_secrets", "allow_nothing"))
-    done = transfer.import_files(world.fresh(), [file], "groove")
-    assert not done.written
-    assert "GitLab" in done.skipped[0][1]
-    file.write_text(text)
-    assert [
-        one.title for one in transfer.import_files(world.fresh(), [file], "groove").written
-    ] == ["A token"]
 
 
 def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.app import pending_rules, review, transfer
 from ai_lessons.learning.statistics import NEEDED, Event
 from ai_lessons.model.edits import Edit
 from ai_lessons.telling import offers, start
@@ -129,21 +128,6 @@ def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_t
     (shop / "docs").mkdir()
     (shop / "docs/tests.md").write_text("Never mock the database\n@tests.md\n")
     assert titles(offered(world, shop, "claude-code")) == ["Pin every version"]
-
-
-def test_statements_that_came_in_together_are_told_in_the_order_of_their_file(
-    world: World, shop: Path, tmp_path: Path
-) -> None:
-    stated = [f"Never write thing {number} by hand." for number in range(8)]
-    (tmp_path / "AGENTS.md").write_text(
-        "# Things\n\n" + "".join(f"- {words}\n" for words in stated)
-    )
-    transfer.import_files(
-        world.library, [tmp_path / "AGENTS.md"], "agents-md", project="shop", split_up=True
-    )
-    for pending in pending_rules.pending_rules(world.library):
-        review.approve_rule(world.library, pending.id)
-    assert titles(offered(world, shop)) == stated
 
 
 def test_what_is_wrong_superseded_or_of_the_starter_set_is_not_told(

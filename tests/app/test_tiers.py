@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, proposals, review, search, transfer
+from ai_lessons.app import editing, entries, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
@@ -340,29 +340,6 @@ class TestRules:
         }
         assert shown["Deploy on Monday"] == ("Ask the duty officer.",) * 2
         assert shown["Deploy on Friday"] == ("Ask no one.",) * 2
-
-    @pytest.mark.parametrize("same", [True, False])
-    def test_a_tier_is_exported_with_all_that_it_has_as_it_is_called_there(
-        self, here: Here, tmp_path: Path, same: bool
-    ) -> None:
-        here.approved("user", "Deploy on Monday", "Ask the duty officer.", by="Ada")
-        if same:
-            here.approved("project", "Deploy on Monday", "Ask the duty officer.", by="Bo")
-        else:
-            here.approved("project", "Deploy on Friday", "Ask no one.", by="Bo")
-        library = here.reading("project", "user")
-        assert entries.show(library, SHARED).entry.tier == "user"
-        file = tmp_path / "AGENTS.md"
-        transfer.export_file(library, file, "agents-md")
-        day, text = ("Monday", "Ask the duty officer.") if same else ("Friday", "Ask no one.")
-        assert f"Deploy on {day} (R-{SHARED[-6:]})" in file.read_text()
-        assert text in file.read_text()
-        (skill,) = transfer.skills(library).values()
-        assert text.encode() in b"".join(skill.values())
-        document = transfer.export_file(library, None).document
-        assert document is not None
-        assert text in str(document["files"])
-        assert entries.show(library, SHARED).entry.tier == "user"
 
 
 class TestOpening:

@@ -21,7 +21,6 @@ READERS = (
     ("search", "carts", "--json"),
     ("load",),
     ("recall", "context", "--json"),
-    ("admin", "export", "AGENTS.md", "--to", "agents-md"),
 )
 
 
@@ -77,20 +76,25 @@ class Shop(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shop_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shop") / "shop"
 
 
 @pytest.fixture
 def shop(
-    made: Path, tmp_path: Path, git: Git, run: Run, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+    shop_made: Path,
+    tmp_path: Path,
+    git: Git,
+    run: Run,
+    hermetic: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Shop:
     monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
-    if not made.exists():
-        monkeypatch.setenv("AI_LESSONS_REPO", str(made))
+    if not shop_made.exists():
+        monkeypatch.setenv("AI_LESSONS_REPO", str(shop_made))
         rule = ("contribute", "suggest-rule", "--rationale", "why", "--project", "global")
         for words in (
-            ("admin", "init", str(made), "--no-hooks"),
+            ("admin", "init", str(shop_made), "--no-hooks"),
             ("add", "--title", "Lesson", "--content", "About carts."),
             (*rule, "--title", "Good rule", "--content", "Always GOODMARK."),
             ("admin", "approve-rule", "--project", "global", "--yes"),
@@ -98,7 +102,7 @@ def shop(
             ("list",),
         ):
             assert run(*words).code == 0, words
-    root = shutil.copytree(made, tmp_path / "shop", symlinks=True)
+    root = shutil.copytree(shop_made, tmp_path / "shop", symlinks=True)
     monkeypatch.setenv("AI_LESSONS_REPO", str(root))
     monkeypatch.chdir(tmp_path)
     return Shop(root, git, run)
@@ -109,8 +113,6 @@ def told(shop: Shop, readers: Sequence[tuple[str, ...]] = READERS) -> list[Outco
     done = [shop.run(*words) for words in readers]
     assert [one.code for one in done] == [0] * len(readers), "".join(one.err for one in done)
     assert "Good rule" in done[0].out
-    if READERS[-1] in readers:
-        assert "GOODMARK" in Path("AGENTS.md").read_text()
     assert "Good rule" in shop.hook()
     return done
 

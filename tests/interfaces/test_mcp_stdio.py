@@ -9,18 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
-from mcp_types import Request
-from pydantic import TypeAdapter
 
 import ai_lessons
 from ai_lessons.interfaces import mcp
-from interfaces.mcp_world import PROGRAM, inside, over_stdio
+from interfaces.mcp_world import PROGRAM, over_stdio
 from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
 from real_world import Git, put_file
 
@@ -152,51 +148,6 @@ def test_the_official_client_finds_everything(knowledge: Path, transcript: Path)
             assert part in drafts.content.text
         (nothing,) = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages
         assert "Nothing to propose" in nothing.content.text
-
-
-class Asked(Request[dict[str, Any], str]):
-    """A request of the extension of skills, which the client does not know."""
-
-
-def test_rules_in_force_are_skills_whose_files_are_the_approved_ones_byte_by_byte(
-    knowledge: Path, run: Run, approved: str, tmp_path: Path
-) -> None:
-    (stated,) = [
-        one
-        for one in run("recall", "list", "--type", "rule", "--json").json
-        if one["handle"] == approved
-    ]
-    file = knowledge / stated["path"]
-    bytes_approved = file.read_bytes()
-    file.write_text("---\nkind: rule\n---\nSomething else\n")  # an edit that nobody approved
-    with inside(tmp_path / "log") as agent:
-
-        def ask(method: str, **params: str) -> Any:
-            return agent.ask(
-                agent.client.session.send_request,
-                Asked(method=method, params=params),
-                TypeAdapter(dict),
-            )
-
-        listed = ask("skills/list")
-        assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
-        (skill,) = [
-            one
-            for one in listed["skills"]
-            if any(approved in each["uri"] for each in one["resources"])
-        ]
-        assert skill["uri"] == f"skill://{skill['frontmatter']['name']}/SKILL.md"
-        assert stated["title"] in skill["frontmatter"]["description"]
-        assert ask("skills/get", uri=skill["uri"])["skill"] == skill
-        for resource in skill["resources"]:
-            data = agent.ask(agent.client.read_resource, resource["uri"]).contents[0].text.encode()
-            assert (resource["size"], resource["digest"]) == (
-                len(data),
-                f"sha256:{sha256(data).hexdigest()}",
-            )
-            assert approved not in resource["uri"] or data == bytes_approved
-        with pytest.raises(MCPError, match="no skill is at"):
-            ask("skills/get", uri="skill://other/SKILL.md")
 
 
 def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_agent(

@@ -76,9 +76,7 @@ def test_a_wrong_tier_is_named_and_what_a_text_says_is_never_obeyed_by_the_termi
     assert "path of one machine: /home/bo/ji (line" in done.out
 
 
-def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
-    three: Path, run: Run, tmp_path: Path, git: Git
-) -> None:
+def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers(three: Path, run: Run) -> None:
     assert (
         run("contribute", "update", LESSON, "--confidence", "low", "--source", "hearsay").code == 0
     )
@@ -102,21 +100,3 @@ def test_an_entry_is_no_surer_than_what_it_comes_from_over_tiers_and_bundles(
         assert (weakest["handle"], weakest["tier"]) == (LESSON, "project")
         assert (weakest["confidence"], weakest["source"]) == ("low", "hearsay")
     assert "weakest" not in run("show", LESSON, "--json").json
-    file, other = tmp_path / "bundle.json", tmp_path / "other"
-    fields = (
-        "--title",
-        "Derived",
-        "--content",
-        "Seen.",
-        "--project",
-        "alone",
-        "--confidence",
-        "high",
-        "--link",
-    )
-    assert run("add", *fields, f"derived_from={LESSON}").code == 0
-    assert run("admin", "export", str(file), "--project", "alone").code == 0
-    git(tmp_path, "init", "-q", str(other))
-    assert run("--repo", str(other), "admin", "import", str(file)).code == 0
-    (imported,) = run("--repo", str(other), "list", "--json").json
-    assert (imported["confidence"], imported["source"]) == ("low", "hearsay")

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.answers import Skipped, Suggested, Written
+from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.app.outdated import Outdated
 from ai_lessons.app.promotion import Promoted
 from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
-from ai_lessons.app.transfer import Exported, ExportedFile, Ported, Seen
 from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
@@ -183,6 +182,7 @@ SAID = {
 FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there"),))
 
 SHAPED: list[tuple[Any, Any]] = [
+    (PROPOSED, SAID),
     (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
     (Resolved("L-1", "p", "ours", ("L-1",), None),
      {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None, "shared": None, "notes": []}),
@@ -196,13 +196,6 @@ SHAPED: list[tuple[Any, Any]] = [
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
     (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted_bytes=5),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
-    (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
-     {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
-      "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
-      "seen": [{"where": "p", "became": "skipped", "about": "r"}], "old_files": []}),
-    (Exported("f", (ExportedFile("p", "written"),), skipped=(Skipped("q", "r"),)),
-     {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
-      "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),
     (Promoted(LESSON, "project", "user", "copied", FOUND, copy=WRITTEN),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
       "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",

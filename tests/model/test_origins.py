@@ -1,4 +1,3 @@
-import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -7,10 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
-from ai_lessons.app import counted_elsewhere
-from ai_lessons.connectors.exporters import Item, learning, read
 from ai_lessons.errors import UsageError
-from ai_lessons.learning.statistics import NOTHING, UsageTally
 from ai_lessons.model import frontmatter, lessons, markdown
 from ai_lessons.model.checks import check_entry, check_together
 from ai_lessons.model.entries import Kind
@@ -125,29 +121,6 @@ def test_a_source_in_a_word_and_in_a_sentence(source: Any, word: str | None, tol
     assert lessons.source_line(source) == told
 
 
-USAGE = counted_elsewhere.usage_stats(UsageTally(NOTHING, 1, 1), None)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])
-def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> None:
-    block = {key: value for key, value in BLOCKS[kind].items() if key != "how"}
-    entry, text = entry_with(block, scope="project:/home/alex/web")
-    said = learning(entry, Item("", "a.md", text.encode()), 0.5, USAGE)
-    assert said["scope"] == {"Project": "/home/alex/web"}
-    assert list(said["source"]) == [lessons.TYPES[kind].name]
-    del said["file"]
-    document = json.dumps({"version": 1, "learnings": [said]})
-    bundle = read(document, "k.json")
-    assert bundle.damaged == []
-    back = read_entry(bundle.items[0].path, bundle.items[0].data)
-    assert (back.kind, back.fields["source"], back.fields["scope"]) == (
-        Kind.LESSON,
-        block,
-        "project:/home/alex/web",
-    )
-    assert check_entry(back, bundle.items[0].data.decode()) == []
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6),
     lambda inner: (
@@ -161,17 +134,10 @@ KEYS = st.sampled_from(
 
 
 @given(st.dictionaries(KEYS, JSON | st.sampled_from([*lessons.TYPES])))
-def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(
+def test_whatever_a_block_holds_it_is_told(
     block: dict[str, Any],
 ) -> None:
     assert isinstance(lessons.source_line(block), str)
-    valid = not list(lessons.faults(block))
-    if valid:
-        entry, _ = entry_with(block)
-        exported = learning(entry, Item("", "a.md", b""), 0.5, USAGE)["source"]
-        assert (exported if isinstance(exported, str) else next(iter(exported))) == lessons.TYPES[
-            block["type"]
-        ].name
 
 
 STOOD = BLOCKS["promoted"] | {"tier": "enterprise:acme", "alpha": 3.5, "beta": 1.5}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.app import proposals
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.trust import Trust
-from ai_lessons.connectors.exporters import beside
 from ai_lessons.errors import Refused
 from ai_lessons.git.plumbing import identity
 from ai_lessons.model import (
@@ -122,7 +121,7 @@ def copy_path(entry: Entry, target: RepositorySession, entry_id: str, created: s
         path += ".md"
     taken = any(map(target.store.exists, (path, layout.side_of(path))))
     if taken:
-        return beside(path, entry_id)
+        return layout.beside(path, entry_id)
     return path
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app import decision_docs, secrets
+from ai_lessons.app import secrets
+from ai_lessons.app.repeated_docs import notes_on_repeated
 from ai_lessons.app.resource_texts import (
     DOCUMENTS,
     Incoming,
@@ -16,8 +17,7 @@ from ai_lessons.app.resource_texts import (
 )
 from ai_lessons.app.running import content, interpreter_of
 from ai_lessons.app.trust import Trust, fingerprint, remember_sources
-from ai_lessons.app.write_checks import Planned, checked, new_files
-from ai_lessons.connectors.exporters import noting
+from ai_lessons.app.write_checks import Planned, checked, new_files, noting
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import Conflict, InvalidEntry, Problem, Refused, Unreachable, UsageError
 from ai_lessons.git.store import AS_IT_IS, Change
@@ -97,9 +97,7 @@ class Planner:
         here = set()
         for summary in self._known.values():
             here.add(summary.id)
-        notes = decision_docs.repeated(
-            self._repo, [entry for entry in fresh if entry.id not in here]
-        )
+        notes = notes_on_repeated(self._repo, [entry for entry in fresh if entry.id not in here])
         done = done._replace(notes=(*done.notes, *notes))
         entries = (result.entry for result in planned.values())
         places = (

@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from ai_lessons.connectors import decision_records
 from ai_lessons.errors import InvalidEntry, Unreachable, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.git.external_files import Outside
 from ai_lessons.git.files import READ_LIMIT
-from ai_lessons.model import frontmatter, layout, markdown
+from ai_lessons.model import decision_status, frontmatter, layout, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markup import MARKUPS, without_marks
@@ -189,10 +188,10 @@ def refreshed_text(
             "source_ref": incoming.source_ref or REMOVE,
         }
         changed |= {key: value or REMOVE for key, value in incoming.said.items()}
-        if decision_records.FORM in entry.tags:
+        if decision_status.TAG in entry.tags:
             # what a record says of itself may be what changed
             changed["status"] = (
-                decision_records.status_in(incoming.file.name, incoming.data) or REMOVE
+                decision_status.status_in(incoming.file.name, incoming.data) or REMOVE
             )
         new = markdown.edit(old, changed, body)
     elif extra:

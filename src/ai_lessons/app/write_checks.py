@@ -5,6 +5,7 @@ The bytes are an entry that the format allows, bring no new secret, and link wha
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from ai_lessons.model.links import wrong_kinds
 from ai_lessons.model.texts import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from ai_lessons.app.open_repository import OpenRepository
@@ -340,3 +341,14 @@ def refuse_wrong_kinds(
         if end and (wrong := wrong_kinds(relation, source, end.kind)):
             message, _, fitting = wrong.partition("; ")
             raise UsageError(f"{message} ({end.handle})", hint=fitting)
+
+
+@contextmanager
+def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
+    """Add an AiLessonsError to `damaged`, as (where, reason), and go on; with `alone` raise it."""
+    try:
+        yield
+    except AiLessonsError as error:
+        if alone:
+            raise
+        damaged.append((where, error.message))

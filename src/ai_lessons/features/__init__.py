@@ -62,5 +62,17 @@ ROWS: tuple[Feature, ...] = (
         refresh="jobs:refresh",
         answers={"`contribute add-package`": "commands:ANSWER"},
     ),
+    Feature(
+        "transfer",
+        commands=(
+            CommandRow(("admin", "import"), "commands:import_files", after="sync", section="Share"),
+            CommandRow(("admin", "export"), "commands:export", after="import", section="Share"),
+        ),
+        skills="jobs:skills",
+        answers={
+            "`admin import`": "jobs:Ported",
+            "each of `seen`": "jobs:Seen",
+        },
+    ),
     Feature("hosts", hosts=":HOSTS"),
 )

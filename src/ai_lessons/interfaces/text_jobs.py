@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         search_index,
         setup,
         sharing,
-        transfer,
         validation,
         workspace,
     )
@@ -43,10 +42,6 @@ STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 # entries of an import are named one by one
 FEW = 10
 BATCH = "ai-lessons admin approve-rule --batch"
-OLD_FILES = (
-    "What was taken in may stay: what an agent reads there word by word is told once."
-    " To have it written from here instead, once it is approved:"
-)
 REVIEW_RULES = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."
 CHOOSE = "ai-lessons admin conflicts {} --take mine|theirs"
@@ -87,7 +82,7 @@ def imported(value: answers.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
     sums = f"{added}, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped"
-    return block(_few(value, sums, view), first_rows(_skipped(value.skipped)))
+    return block(few(value.written, sums, view), first_rows(_skipped(value.skipped)))
 
 
 def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
@@ -104,10 +99,10 @@ def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
 _PLACE = expression(r"^[^\s:]+:(?:\d+:)? ")
 
 
-def _few(value: answers.Imported | transfer.Ported, sums: str, view: View) -> str:
+def few(written_now: Sequence[answers.Written], sums: str, view: View) -> str:
     """The sums of an import, below its entries where there are few."""
-    if 0 < len(value.written) <= FEW:
-        return f"{writes(value.written, view)}\n{sums}"
+    if 0 < len(written_now) <= FEW:
+        return f"{writes(written_now, view)}\n{sums}"
     return sums
 
 
@@ -510,72 +505,6 @@ def tiers(states: Sequence[workspace.TierState], view: View) -> str:
         if state.hint:
             rows += [("", "", f"→ {line(state.hint)}")]
     return columns(rows, view)
-
-
-def ported(value: transfer.Ported, view: View) -> str:
-    """Each new entry where there are few, the sums, the proposals, then what was left out."""
-    fates = Counter(part.became for part in value.seen)
-    counts = {
-        f"{value.unchanged:,} here already": value.unchanged,
-        f"{fates['skipped']:,} skipped": fates["skipped"],
-        count(value.relations, "relation"): value.relations,
-        count(value.events, "event"): value.events,
-        count(len(value.queued), "rule") + " proposed": len(value.queued),
-        **{f"{fates[fate]:,} {fate}": fates[fate] for fate in ("joined", "not recognised")},
-    }
-    sums = [
-        count(len(value.written), "entry") + " added",
-        *(words for words, number in counts.items() if number),
-    ]
-    queued = (
-        view.named(rule) + (f" ({line(rule.branch)})" if rule.branch else "")
-        for rule in value.queued
-    )
-    rows = [block(_few(value, ", ".join(sums), view), first_rows(queued))]
-    for fate, words in (("skipped", ""), ("joined", "the same as "), ("not recognised", "")):
-        seen = (part for part in value.seen if part.became == fate)
-        texts = (
-            f"{fate} {line(part.where)}" + (f": {words}{line(part.about)}" if part.about else "")
-            for part in seen
-        )
-        rows[-1] = block(rows[-1], first_rows(texts))
-    if value.batch:
-        batch = f"; all of them with one merge: {BATCH} {line(value.batch)}"
-    else:
-        batch = ""
-    if value.dry_run:
-        return "\n".join([*rows, DRY])
-    if value.old_files:
-        commands = (line(file.command) for file in value.old_files)
-        rows.append(block(OLD_FILES, first_rows(commands)))
-    if value.queued:
-        rows += [REVIEW_RULES + batch]
-    return "\n".join(rows)
-
-
-def exported(value: transfer.Exported, _view: View) -> str:
-    """Which files were written, and what is in them."""
-    rows = []
-    for path, done in value.files:
-        rows.append(f"{line(path)}: {line(done)}")
-    if value.form in {"groove", "site", "okf"}:
-        kinds = []
-        for kind in Kind:
-            kinds.append(count(value.entries.get(kind, 0), kind))
-        if value.form == "groove":
-            events = [count(value.events, "event")]
-        else:
-            events = []
-        rows.append(", ".join([*kinds, *events]))
-    else:
-        lessons, rules = (value.entries.get(kind, 0) for kind in (Kind.LESSON, Kind.RULE))
-        if lessons:
-            firm = [count(lessons, "lesson") + " of a person"]
-        else:
-            firm = []
-        rows.append(" and ".join([f"{count(rules, 'rule')} in force", *firm]))
-    left = (f"left out {line(path)}: {line(reason)}" for path, reason in value.skipped)
-    return block("\n".join(rows), first_rows(left))
 
 
 def migrated(value: setup.Migrated, _view: View) -> str:

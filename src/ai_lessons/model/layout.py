@@ -440,3 +440,10 @@ def _in_order(segments: Sequence[str], names: Sequence[str]) -> bool:
         else:
             return False
     return all(segment == _DEEP for segment in segments[want:])
+
+
+def beside(path: str, entry_id: str) -> str:
+    """Another path for an entry whose own is taken."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, suffix = name.partition(".")
+    return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"

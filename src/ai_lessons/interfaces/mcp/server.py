@@ -47,7 +47,7 @@ from mcp_types import (
 )
 from starlette.responses import PlainTextResponse
 
-from ai_lessons import app, settings
+from ai_lessons import app, extensions, settings
 from ai_lessons.app.open_repository import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.interfaces import output, text
@@ -475,7 +475,7 @@ class Skills(Extension):
 
     async def files(self) -> dict[str, dict[str, bytes]]:
         """The files of each skill, as they are now."""
-        return await anyio.to_thread.run_sync(self._pool.read, app.transfer.skills)
+        return await anyio.to_thread.run_sync(self._pool.read, served_skills)
 
     async def _list(self, _context: Any, _params: Any) -> Data:
         return _complete(
@@ -490,6 +490,17 @@ class Skills(Extension):
         if params.uri not in named:
             raise MCPError(code=_INVALID_PARAMS, message=f"no skill is at {params.uri}")
         return _complete(skill=_skill(*named[params.uri]))
+
+
+def served_skills(library: Library) -> dict[str, dict[str, bytes]]:
+    """The files of each skill by its name, SKILL.md first.
+
+    `skills` of a feature takes the library.
+    """
+    skills: dict[str, dict[str, bytes]] = {}
+    for _, skills_of in extensions.added("skills"):
+        skills |= skills_of(library)
+    return skills
 
 
 def _complete(**result: Any) -> Data:

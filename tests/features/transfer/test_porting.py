@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, entries, proposals, review, transfer, validation
+from ai_lessons.app import editing, entries, proposals, review, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
+from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, RULE, World, lesson, options, rule

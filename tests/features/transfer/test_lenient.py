@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.lenient import mended
+from ai_lessons.features.transfer.lenient import mended
 from ai_lessons.model.markdown import parse
 
 

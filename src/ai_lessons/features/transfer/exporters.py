@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -18,8 +18,8 @@ from uuid import UUID
 
 from ulid import ULID
 
+from ai_lessons.app.write_checks import noting
 from ai_lessons.errors import (
-    AiLessonsError,
     InvalidEntry,
     Problem,
     UnsupportedRepository,
@@ -41,7 +41,7 @@ from ai_lessons.model.texts import escaped, mapping_lines, one_line
 from ai_lessons.model.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
 # --- out: rules in force and firm lessons ---
@@ -367,17 +367,6 @@ class Bundle(NamedTuple):
     params: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
-@contextmanager
-def noting(where: str, damaged: list[tuple[str, str]], *, alone: bool = False) -> Iterator[None]:
-    """Add an AiLessonsError to `damaged`, as (where, reason), and go on; with `alone` raise it."""
-    try:
-        yield
-    except AiLessonsError as error:
-        if alone:
-            raise
-        damaged.append((where, error.message))
-
-
 def made_id(*parts: object, created: datetime | None = None) -> str:
     """A ULID that depends on `parts` and `created` alone."""
     # two clones that import the same file must not make two entries of it
@@ -463,13 +452,6 @@ def made(where: str, kind: Kind, project: str, body: str, fields: dict[str, Any]
     """A new lesson or rule as the file that it becomes."""
     path = layout.new_path(kind, project, fields["title"], fields["id"], fields["created"])
     return Item(where, path, markdown.render(fields, frontmatter.body_of(body)).encode())
-
-
-def beside(path: str, entry_id: str) -> str:
-    """Another path for an entry whose own is taken."""
-    folder, slash, name = path.rpartition("/")
-    stem, dot, suffix = name.partition(".")
-    return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"
 
 
 # --- the export ---

@@ -16,8 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.connectors import exporters, found_files, instruction_files
-from ai_lessons.connectors.exporters import (
+from ai_lessons.app.write_checks import noting
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.features.transfer import exporters, found_files, instruction_files
+from ai_lessons.features.transfer.exporters import (
     JOINED,
     OTHER,
     SKIPPED,
@@ -26,17 +28,15 @@ from ai_lessons.connectors.exporters import (
     made,
     made_id,
     moment,
-    noting,
     word_of,
 )
-from ai_lessons.connectors.instruction_files import (
+from ai_lessons.features.transfer.instruction_files import (
     AGENTS,
     HOSTS,
     InstructionReader,
     matter_of,
-    sections,
 )
-from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.features.transfer.lenient import mended
 from ai_lessons.git import databases, external_files
 from ai_lessons.git.files import translated
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
@@ -52,8 +52,8 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import project_name
-from ai_lessons.model.lenient import mended
 from ai_lessons.model.lessons import CONFIDENCE, place_of, project_of
+from ai_lessons.model.sections import sections
 from ai_lessons.model.texts import decode, one_line, split
 from ai_lessons.model.yaml_edit import REMOVE
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.connectors.found_files import FoundFile
+    from ai_lessons.features.transfer.found_files import FoundFile
 
     Reading = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
 

@@ -11,9 +11,21 @@ from posixpath import basename, dirname, join, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from ai_lessons.connectors.exporters import Item, made, made_id, moment
-from ai_lessons.connectors.instruction_files import sections
+from ai_lessons.features.transfer.exporters import Item, made, made_id, moment
 from ai_lessons.model import expression, frontmatter, layout, markdown
+from ai_lessons.model.decision_status import (
+    ACCEPTED,
+    BESIDE,
+    LINK,
+    MARKS,
+    OLDER,
+    TAG,
+    parts_of,
+    stated_in,
+    status_of,
+    status_text,
+    without_comments,
+)
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.texts import decode, one_line
@@ -22,9 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-# The name of the form, and the tag of every record
-FORM = "adr"
-ACCEPTED = "accepted"
+# The name of the form
+FORM = TAG
 
 _NO_RECORD = expression(r"(?i)(?:readme|index|contributing|changelog|.*template.*)\.\w+")
 _NUMBER = expression(r"(?i)(?:adr[-_ ]?)?0*(\d{1,9})(?=[-_. ]|\Z)")
@@ -38,39 +49,17 @@ _TITLE_NUMBER = expression(
 )
 """What stands before the words of a title: `4. `, `ADR-0004: `, `ADR 4 - `."""
 
-_WORDS = {
-    Status.SUPERSEDED: "superseded superceded replaced obsoleted",
-    Status.DEPRECATED: "deprecated retired obsolete",
-    Status.REJECTED: "rejected declined withdrawn abandoned",
-    Status.PROPOSED: "proposed draft pending open",
-    ACCEPTED: "accepted approved adopted decided implemented",
-}
-_STATUS_OF = {word: str(status) for status, words in _WORDS.items() for word in words.split()}
-_STATUS = expression(rf"(?i)\b({'|'.join(_STATUS_OF)})\b")
-
 _NEWER = expression(
     r"(?i)\b(?:supers|superc)eded[ -]by\b:?|\breplaced[ -]by\b:?|\bobsoleted[ -]by\b:?"
 )
-_OLDER = expression(r"(?i)\b(?:supersedes|supercedes|replaces|obsoletes)\b:?")
-_BESIDE = expression(
-    r"(?i)\b(?:amends|amended[ -]by|clarifies|clarified[ -]by|relates[ -]to|related[ -]to)\b:?"
-)
-_RELATIONS = (_NEWER, _OLDER, _BESIDE)
+_RELATIONS = (_NEWER, OLDER, BESIDE)
 _KEYS = (
     ("superseded-by", "superseded_by", "replaced-by", "replaced_by"), ("supersedes", "supercedes", "replaces"),
     ("amends", "related", "relates-to"),
 )  # fmt: skip
 """The same in frontmatter, in the order of `_RELATIONS`."""
 
-_LINK = expression(
-    r"\[([^\[\]]*+)\](?:\(\s*+<?([^()<>\s]*+)>?[^()]*+\))?"
-    r"|\[\[([^\[\]|]++)(?:\|[^\[\]]*+)?\]\]"
-)
-_FIRST_CELL = expression(r"\A\s*+\|([^|]++)\|")
 _NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]{0,5}0{0,9}(\d{1,9})\b")
-_COMMENT = expression(r"<!--.*?(?:-->|\Z)|~~.*?~~", re.DOTALL)
-_MARKS = expression(r"[*_`|]+")
-_STATED = expression(r"(?i)^\s*(?:[-+]\s+|#+\s+)?(status|date|deciders|tags|links?)\s*:\s*(.*)$")
 # the name of an option is short, and a bound keeps the time with the length of a text
 _CHOSEN = expression(r"(?i)chosen option\b.{1,300}?\bbecause\s(?P<why>.+)", re.DOTALL)
 _TAGS = expression(r"[\w][\w+#.-]*(?: [\w+#.-]+)*")
@@ -135,12 +124,11 @@ def read(file: SourceFile, *, named: bool = False) -> Record | None:
         return None
     text = decode(file.data.replace(b"\r\n", b"\n"), file.name)
     entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name}", text.encode())
-    parts = _parts(entry.body)
-    stated = _stated(entry.body, parts)
-    in_matter = entry.fields.get("status")
-    status_text = _plain(in_matter if isinstance(in_matter, str) else stated.get("status", ""))
+    parts = parts_of(entry.body)
+    stated = stated_in(entry.body, parts)
+    stated_status = status_text(entry, stated)
     decision = _first(parts, _DECISION)
-    status = _status(status_text)
+    status = status_of(stated_status)
     if not (status or decision) and not named:
         return None
     date = str(entry.fields.get("date") or stated.get("date", ""))
@@ -148,75 +136,9 @@ def read(file: SourceFile, *, named: bool = False) -> Record | None:
     return Record(
         file, one_line(entry.title) or name, entry.body, entry.fields, status, dated[0] if dated else "",
         (*entry.tags, *_tags(stated.get("tags", ""))),
-        _references(entry.fields, status_text, _first(parts, _LINKS)),
+        _references(entry.fields, stated_status, _first(parts, _LINKS)),
         _first(parts, _CONTEXT), decision,
     )  # fmt: skip
-
-
-def status_in(name: str, data: bytes) -> str:
-    """The status that a file states now, in one word; "" where it states none.
-
-    Raises InvalidEntry: it is no text.
-    """
-    record = read(SourceFile(name, data), named=True)
-    if record:
-        return record.status
-    return ""
-
-
-def _parts(body: str) -> dict[str, str]:
-    """The text of each section by its last heading, in lower case.
-
-    `## Status: Accepted` has its text behind it.
-    """
-    parts: dict[str, str] = {}
-    for part in sections(body):
-        heading, _, behind = part.title.rpartition(": ")[2].partition(":")
-        key = heading.strip().casefold()
-        parts.setdefault(key, "\n".join(filter(None, (behind.strip(), part.body))))
-    return parts
-
-
-def _stated(body: str, parts: Mapping[str, str]) -> dict[str, str]:
-    """What lines such as `* Status: Accepted` state, and the section on the status."""
-    stated: dict[str, str] = {}
-    for row in body.split("\n")[:60]:
-        # they stand at the top, some in a row of a table
-        plain = _FIRST_CELL.sub(lambda cell: f"{cell[1].strip()}: ", row, count=1)
-        match = _STATED.match(_MARKS.sub("", plain))
-        if match:
-            stated.setdefault(match[1].casefold(), _value(plain))
-    if "status" in parts:
-        stated["status"] = parts["status"]
-    return stated
-
-
-def _value(row: str) -> str:
-    """What stands behind the first colon of a line."""
-    return row.partition(":")[2].strip().strip("*_| ").strip()
-
-
-def _plain(text: str) -> str:
-    """A text without what it crosses out or comments on."""
-    return _COMMENT.sub(" ", text)
-
-
-def _status(text: str) -> str:
-    """The status in one word.
-
-    The last line that states one counts, because a history is written downwards.
-
-    Empty where none is stated, or where a template still offers all of them.
-    """
-    status = ""
-    for row in text.split("\n"):
-        plain = row.strip()
-        if plain.count("|") > 1 or _OLDER.search(plain) or _BESIDE.search(plain):
-            continue
-        match = _STATUS.search(_LINK.sub(" ", plain))
-        if match:
-            status = _STATUS_OF[match[1].casefold()]
-    return status
 
 
 def _tags(text: str) -> list[str]:
@@ -237,7 +159,7 @@ def _references(
             values = fields.get(key)
             for value in values if isinstance(values, list) else [values]:
                 named[place].extend(_targets(str(value)) if value not in (None, "") else ())
-    for row in (*status.split("\n"), *_plain(links).split("\n")):
+    for row in (*status.split("\n"), *without_comments(links).split("\n")):
         starts = [
             (match, place) for place, kind in enumerate(_RELATIONS) for match in kind.finditer(row)
         ]
@@ -255,7 +177,7 @@ def _references(
 def _targets(text: str) -> list[str]:
     """The records that a text names: by links, else by numbers, else by their title."""
     linked = []
-    for match in _LINK.finditer(text):
+    for match in LINK.finditer(text):
         linked.append(match[2] or match[3] or match[1])
     if linked:
         targets: list[str] = []
@@ -429,7 +351,7 @@ def _rule(record: Record, doc: str, project: str | None, now: datetime) -> Item:
     fields = frontmatter.rule_fields(
         made_id(FORM, "rule", doc), created, title=title, source_path=record.file.source_path
     )
-    fields["rationale"] = one_line(_MARKS.sub("", why), 1_000)
+    fields["rationale"] = one_line(MARKS.sub("", why), 1_000)
     body = f"{record.decision or record.body.strip()}"
     links = {"links": [{Relation.HAS_DOC.value: doc}]}
     return made(

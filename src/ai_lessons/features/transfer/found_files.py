@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.connectors.exporters import OTHER, SKIPPED
+from ai_lessons.features.transfer.exporters import OTHER, SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

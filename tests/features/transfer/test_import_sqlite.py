@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, pending_rules, transfer
+from ai_lessons.app import entries, pending_rules
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model.entries import Kind
 from app.world import World
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.connectors import decision_records
-from ai_lessons.connectors.decision_records import Record, SourceFile
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.features.transfer import decision_records
+from ai_lessons.features.transfer.decision_records import Record, SourceFile
 from ai_lessons.model.frontmatter import read_entry
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app import entries, lessons, transfer, validation
-from ai_lessons.connectors.importers import read_log
+from ai_lessons.app import entries, lessons, validation
 from ai_lessons.errors import InvalidEntry, NotFound
+from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer.importers import read_log
 from app.world import World, listed_lessons
 
 SEED = """\

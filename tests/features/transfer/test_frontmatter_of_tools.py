@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.connectors import importers, instruction_files
 from ai_lessons.connectors import manifests as connectors_manifests
-from ai_lessons.connectors.exporters import Bundle
 from ai_lessons.connectors.manifests import manifests
+from ai_lessons.features.transfer import importers, instruction_files
+from ai_lessons.features.transfer.exporters import Bundle
 from ai_lessons.model.frontmatter import listed, read_entry
 from real_world import Git, put_file
 

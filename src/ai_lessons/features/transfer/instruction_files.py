@@ -10,14 +10,14 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.connectors.exporters import Item, made, made_id
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
+from ai_lessons.features.transfer.exporters import Item, made, made_id
+from ai_lessons.features.transfer.instructions import cut, matter_above
 from ai_lessons.git.external_files import top_of
 from ai_lessons.git.files import read_file
 from ai_lessons.model import expression, frontmatter
-from ai_lessons.model.chunks import blocks, lines_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
-from ai_lessons.model.instructions import cut, matter_above
+from ai_lessons.model.sections import sections
 from ai_lessons.model.statements import prescribes
 from ai_lessons.model.texts import TITLE_LENGTH, decode, one_line, split
 
@@ -51,7 +51,6 @@ _ONE_RULE = expression(
     r"\.mdc$|\.instructions\.md$|(?:^|/)\.(?:cursor|claude|windsurf)/rules/", re.I
 )
 _OURS = expression(r"^<!-- (>>>|<<<) ai-lessons[^\n]* \1 -->$\n?", re.M)
-_IMPORT = expression(r"@\S+\s*")
 _LINE = expression(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
 _BLOCK = expression(r":[ \t]*[>|][-+1-9]*[ \t]*(?=\n)")
 _CONTINUED = expression(r"(?:\n[ \t]*){0,3}\n[ \t]+(?!-[ \t])(?=\S)")
@@ -61,14 +60,6 @@ def host_of(path: str) -> tuple[str, str] | None:
     """The agent host whose instructions a file holds, by its path, and the part of the path that says so; else None."""
     matches = ((host, files.search(path)) for host, files in _FILES.items())
     return next(((host, match[1]) for host, match in matches if match), None)
-
-
-class MarkdownSection(NamedTuple):
-    """A part of a text with the headings above it, `line` (from 1) where it begins."""
-
-    title: str
-    body: str
-    line: int
 
 
 class Instruction(NamedTuple):
@@ -496,28 +487,6 @@ def rule(instruction: Instruction, project: str | None, now: datetime) -> Item:
     # in other people's instructions the paragraph of a reason may be the rest of the file
     fields["rationale"] = one_line(instruction.reason, 1_000)
     return made(instruction.where, Kind.RULE, project or GLOBAL_PROJECT, instruction.body, fields)
-
-
-def sections(text: str) -> list[MarkdownSection]:
-    """The sections of a text that hold more than imports (`@docs/more.md`), titled by the headings from level 2 on."""
-    rows, headings = lines_of(text), [block for block in blocks(text) if block.level]
-    parts = []
-    above: list[tuple[int, str]] = []
-    title, line, start = "", 1, 0
-    for heading in [*headings, None]:
-        body = rows[start : heading.start if heading else len(rows)]
-        if not all(_IMPORT.fullmatch(row) or not row.strip() for row in body):
-            parts.append(MarkdownSection(title, "".join(body).strip("\n"), line))
-        if heading:
-            above = [
-                *(higher for higher in above if higher[0] < heading.level),
-                (heading.level, heading.heading),
-            ]
-            title = ": ".join(
-                words for level, words in above if level > 1 or level == heading.level
-            )
-            line, start = heading.start + 1, heading.end
-    return parts
 
 
 def matter_of(text: str) -> dict[str, list[str]]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.connectors.instruction_files import sections
-from ai_lessons.model.instructions import cut, title_of
+from ai_lessons.features.transfer.instructions import cut, title_of
+from ai_lessons.model.sections import sections
 from ai_lessons.model.statements import prescribes, sentences_of_paragraph
 
 GUIDE = """# Guide

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ai_lessons.app import pending_rules, proposals, review, transfer, validation
+from ai_lessons.app import pending_rules, proposals, review, validation
 from ai_lessons.app.answers import RuleDraft
-from ai_lessons.connectors import exporters
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
+from ai_lessons.features.transfer import exporters
+from ai_lessons.features.transfer import jobs as transfer
 from app.world import World
 from real_world import put_files
 

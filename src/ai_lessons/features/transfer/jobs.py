@@ -12,26 +12,31 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import checked_files, counted_elsewhere, decision_docs, meaning, secrets
+from ai_lessons.app import checked_files, counted_elsewhere, meaning, secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
 from ai_lessons.app.link_effects import superseded, weakest_origin
 from ai_lessons.app.proposals import make, open_proposals
-from ai_lessons.app.write_checks import Planned, checked, new_files
-from ai_lessons.connectors import decision_records, exporters, instruction_files
-from ai_lessons.connectors.exporters import (
+from ai_lessons.app.repeated_docs import notes_on_repeated
+from ai_lessons.app.write_checks import Planned, checked, new_files, noting
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
+from ai_lessons.features.transfer import (
+    counted,
+    decision_docs,
+    decision_records,
+    exporters,
+    instruction_files,
+)
+from ai_lessons.features.transfer.exporters import (
     ADDED,
     KNOWN,
     QUEUED,
     SKIPPED,
     Bundle,
     Item,
-    beside,
-    noting,
 )
-from ai_lessons.connectors.importers import LIMIT, read_source
-from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
+from ai_lessons.features.transfer.importers import LIMIT, read_source
 from ai_lessons.git import external_files, hooks
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import Staging, read_file, remove_file, status_of, translated, write_file
@@ -60,7 +65,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Shown
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
-    from ai_lessons.connectors.exporters import ExportedEntry
+    from ai_lessons.features.transfer.exporters import ExportedEntry
     from ai_lessons.learning.statistics import Counted, UsageTally
 
 GROOVE, AGENTS, SKILLS = "groove", "agents-md", "skills"
@@ -529,18 +534,16 @@ def _export_all(
         if entry.kind is Kind.LESSON:
             lessons.append((entry, item))
     summaries = list(repo.catalog.many([entry.id for entry, _ in lessons]).values())
-    usages, counted = (
-        repo.usages.several(summaries, as_claimed=True),
-        counted_elsewhere.of_entries(repo.usages),
-    )
+    usages = repo.usages.several(summaries, as_claimed=True)
+    elsewhere = counted_elsewhere.of_entries(repo.usages)
     document = {
         "version": exporters.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
         "learnings": [
-            _learning(entry, item, usages[entry.id], counted.get(entry.id))
+            _learning(entry, item, usages[entry.id], elsewhere.get(entry.id))
             for entry, item in lessons
         ],
-        "params": counted_elsewhere.parameter_rows(repo.usages, repo.usages.parameters().values()),
+        "params": counted.parameter_rows(repo.usages, repo.usages.parameters().values()),
         "relations": exporters.relations(
             [entry for entry, _ in entries], [entry.id for entry, _ in lessons]
         ),
@@ -568,11 +571,10 @@ def _export_all(
 
 
 def _learning(
-    entry: Entry, item: Item, usage: UsageTally, counted: Counted | None
+    entry: Entry, item: Item, usage: UsageTally, elsewhere: Counted | None
 ) -> dict[str, Any]:
-    return exporters.learning(
-        entry, item, usage.confidence, counted_elsewhere.usage_stats(usage, counted)
-    )
+    stats = counted.usage_stats(usage, elsewhere)
+    return exporters.learning(entry, item, usage.confidence, stats)
 
 
 def _is_export(file: Path) -> bool:
@@ -721,13 +723,13 @@ def import_files(
     arrived = {entry.id for _, entry in (*sorting.fresh, *sorting.rules)}
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
     here = arrived | {entry.id for _, entry in sorting.known}
-    counted = counted_elsewhere.take(repo, bundle.counted, bundle.params, here, dry_run=dry_run)
+    counts = counted.take(repo, bundle.counted, bundle.params, here, dry_run=dry_run)
     fresh = [entry for _, entry in sorting.fresh]
     if form == decision_records.FORM:
         updated = decision_docs.updates(repo, sorting.known)
     else:
         updated = []
-    notes = (*notes, *decision_docs.repeated(repo, fresh))
+    notes = (*notes, *notes_on_repeated(repo, fresh))
     done = _write(repo, sorting.fresh, name, updated, dry_run=dry_run)
     if form == decision_records.FORM:
         notes = (*notes, *decision_docs.settle(repo, fresh, updated, dry_run=dry_run))
@@ -750,7 +752,7 @@ def import_files(
         old_files=tuple(old_files),
         commit=done.commit,
         dry_run=dry_run,
-        notes=(*bundle.notes, *counted, *notes, *done.notes),
+        notes=(*bundle.notes, *counts, *notes, *done.notes),
     )
 
 
@@ -881,7 +883,7 @@ class _Sorting:
     def _placed(self, item: Item, entry: Entry) -> Arrival:
         if self._free(item):
             return Arrival(item, entry)
-        moved = item._replace(path=beside(item.path, entry.id))
+        moved = item._replace(path=layout.beside(item.path, entry.id))
         if entry.derived or not self._free(moved):
             raise UsageError("another file is in its place")
         return Arrival(moved, checked(moved.path, moved.data, moved.side))

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from ai_lessons.app import entries, resource_refresh, resources, transfer
+from ai_lessons.app import entries, resource_refresh, resources
 from ai_lessons.app.answers import ResourceDraft
+from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model.entries import Kind
 from app.world import World
 from real_world import put_files

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app import editing, entries, health, transfer
+from ai_lessons.app import editing, entries, health
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.transfer import jobs as transfer
 
 if TYPE_CHECKING:
     from pathlib import Path

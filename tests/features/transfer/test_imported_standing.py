@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, pending_rules, transfer
+from ai_lessons.app import editing, entries, lessons, pending_rules
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
 from app.world import World

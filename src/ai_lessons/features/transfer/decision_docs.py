@@ -8,30 +8,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.app.repeated_docs import NAMED
 from ai_lessons.app.trust import remember_sources
-from ai_lessons.app.write_checks import Planned, checked
-from ai_lessons.connectors import decision_records, found_files
-from ai_lessons.connectors.decision_records import Record, SourceFile
-from ai_lessons.connectors.exporters import OTHER, Bundle, Item, noting
+from ai_lessons.app.write_checks import Planned, checked, noting
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
+from ai_lessons.features.transfer import decision_records, found_files
+from ai_lessons.features.transfer.decision_records import Record, SourceFile
+from ai_lessons.features.transfer.exporters import OTHER, Bundle, Item
 from ai_lessons.git import external_files
 from ai_lessons.git.store import Change
 from ai_lessons.model import layout, markdown
 from ai_lessons.model.entries import NO_LONGER, Filter, Kind, handle
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.yaml_edit import REMOVE
-from ai_lessons.search.terms import letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.app.workspace import RepositorySession
-    from ai_lessons.connectors.found_files import FoundFile
+    from ai_lessons.features.transfer.found_files import FoundFile
     from ai_lessons.model.entries import Entry
-
-# So many docs that were here are named in a note
-NAMED = 3
 
 
 def read(
@@ -195,43 +192,3 @@ def _some(entries: Sequence[Entry]) -> str:
         named.append(f"[{handle(entry.kind, entry.id)}] {entry.title}")
     left = len(entries) - len(named)
     return "; ".join(named) + (f", and {left} more" if left else "")
-
-
-def repeated(repo: RepositorySession, arrived: Iterable[Entry]) -> list[str]:
-    """A sentence that names the new docs whose text is here under another id.
-
-    What comes in two forms comes twice.
-    """
-    new = [entry for entry in arrived if entry.kind is Kind.DOC]
-    ids = {entry.id for entry in new}
-    if new:
-        docs = repo.catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None))
-    else:
-        docs = []
-    titled: dict[str, list[str]] = {}
-    for doc in docs:
-        if doc.id not in ids:
-            titled.setdefault(doc.title.casefold(), []).append(doc.id)
-    twice = []
-    for entry in new:
-        for other in titled.get(entry.title.casefold(), ()):
-            stored = repo.load(other)[0]
-            if letters(stored.body) == letters(entry.body):
-                twice.append((entry, stored))
-                break
-    if not twice:
-        return []
-    named = ", ".join(
-        f"{handle(Kind.DOC, stored.id)} ({stored.project})" for _, stored in twice[:NAMED]
-    )
-    if len(twice) > NAMED:
-        further = f", and {len(twice) - NAMED} more"
-    else:
-        further = ""
-    new_one = handle(Kind.DOC, twice[0][0].id)
-    return [
-        (
-            f"the same text is here already as {named}{further}: `ai-lessons delete "
-            f"{new_one}` if once is enough"
-        )
-    ]

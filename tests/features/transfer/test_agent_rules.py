@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ai_lessons.connectors.importers import note
-from ai_lessons.connectors.instruction_files import (
+from ai_lessons.errors import InvalidEntry
+from ai_lessons.features.transfer.importers import note
+from ai_lessons.features.transfer.instruction_files import (
     import_place,
     instructions,
     joined,
@@ -14,7 +15,6 @@ from ai_lessons.connectors.instruction_files import (
     scope_of,
     stands_in,
 )
-from ai_lessons.errors import InvalidEntry
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry

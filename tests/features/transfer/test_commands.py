@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import UsageError
-from ai_lessons.interfaces.cli.admin import guess, target_of
+from ai_lessons.features.transfer.commands import guess, target_of
 from ai_lessons.model.frontmatter import read_entry
 from interfaces.world import Run
 
