@@ -54,7 +54,7 @@ from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, key
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.model.tool_calls import TOOLS
-from ai_lessons.search.ranking import IndexRefresh, IndexStatus
+from ai_lessons.search.rows import IndexRefresh, IndexStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
 set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer, which
-would be among the results without that bar, is not shown. With `--fit` the six weights of `search.ranking`, `UNKNOWN`
+would be among the results without that bar, is not shown. With `--fit` the seven weights of `search.answer_chance`
 and `BAR` are searched for anew, from round numbers: those that miss none of the bars below, hold back most foreign
 questions, and keep the scores of a set's own questions apart from each other the least, as the same question in other
 words must not lose its answer; and that tell least of a set's own, put to a part of it, that nothing is near, because
@@ -25,13 +25,9 @@ from ai_lessons.app import search
 from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.entries import Filter
-from ai_lessons.search.ranking import (
-    MOST,
-    condition,
-    holders,
-    looked_at,
-    shares,
-)
+from ai_lessons.search.answer_chance import MOST, Weights, looked_at, shares
+from ai_lessons.search.conditions import condition
+from ai_lessons.search.question_names import holders
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -47,7 +43,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Answer
     from ai_lessons.app.open_repository import Options
     from ai_lessons.model.entries import EntrySummary
-    from ai_lessons.search.ranking import Match
+    from ai_lessons.search.rows import Match
 
     Floats = NDArray[np.float64]
     Pair = tuple[float, float]
@@ -242,7 +238,7 @@ def text_of(summaries: Mapping[str, EntrySummary], hit: Match) -> str:
     return f"{summaries[hit.entry_id].title} {hit.heading} {hit.text}"
 
 
-WEIGHTS = ("BIAS", "NEAR", "AMONG", "TOGETHER", "STORED", "ASKED", "UNKNOWN", "BAR")
+WEIGHTS = (*Weights._fields, "BAR")
 
 
 def fitted(seen: list[Seen], left_out: str) -> list[str]:

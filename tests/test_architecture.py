@@ -97,7 +97,7 @@ VAGUE = {
 VAGUE_MODULES = {"utils", "helpers", "common", "base", "models", "misc"}
 
 # what can be taken out is not counted
-MODULES, MODULE_LINES, FUNCTION_LINES = 230, 1200, 60
+MODULES, MODULE_LINES, FUNCTION_LINES = 280, 1200, 60
 SHORT_LAYERS, SHORT_LINES = {"git", "approval", "learning", "model"}, 700
 
 STARTS = {

@@ -55,7 +55,7 @@ COMPUTED = {
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
     "model/code_comments.py", "model/command_patterns.py", "model/config.py", "model/definitions.py",
     "model/layout.py", "model/lessons.py", "model/rule_checks.py",
-    "search/ranking.py",
+    "search/tokens.py",
     "telling/matching.py",
 }  # fmt: skip
 """Where an expression is made of words that are known only when it runs: of literal words between bounds."""

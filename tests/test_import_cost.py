@@ -30,6 +30,7 @@ NOT_TO_LIST = {
     "app.link_effects",
     "telling.context",
     "search.ranking",
+    "search.tokens",
     "search.terms",
     "learning.statistics",
     "learning.selection",

@@ -12,7 +12,7 @@ from ai_lessons.model.entries import Filter
 from ai_lessons.search.embedding import Embedder
 from ai_lessons.search.index import Index, Tables
 from ai_lessons.search.missing_vectors import VectorCache
-from ai_lessons.search.ranking import EntryRows, IndexRefresh
+from ai_lessons.search.rows import EntryRows, IndexRefresh
 from ai_lessons.search.table import Passages
 from hash_embedder import DIMENSIONS, HashEmbedder
 

@@ -18,7 +18,7 @@ from ai_lessons.search import index, missing_vectors, table
 from ai_lessons.search.database import EMBED, WRITE, RefreshState
 from ai_lessons.search.index import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
-from ai_lessons.search.ranking import Candidates, IndexStatus
+from ai_lessons.search.rows import Candidates, IndexStatus
 from hash_embedder import HashEmbedder
 from search.index_world import World, entry, many
 

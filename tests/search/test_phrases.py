@@ -11,17 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.model.entries import Filter
-from ai_lessons.search.ranking import (
-    Candidates,
-    Match,
-    fold,
-    hidden_parts,
-    pattern,
-    shares,
-    with_parts,
-    words_of,
-)
+from ai_lessons.search.answer_chance import shares
+from ai_lessons.search.rows import Candidates, Match
 from ai_lessons.search.terms import likeness, terms
+from ai_lessons.search.tokens import fold, hidden_parts, pattern, with_parts, words_of
 from search.index_world import World, entry
 
 TEXTS = {

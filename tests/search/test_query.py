@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.search import index, ranking, table
+from ai_lessons.search import index, question_names, table, tokens
 from ai_lessons.search.catalog import parse_query
-from ai_lessons.search.ranking import Match
+from ai_lessons.search.rows import Match
 from real_world import instead
 from search.index_world import World, entry, many
 
@@ -215,10 +215,10 @@ def test_a_long_query_takes_no_longer_than_its_length() -> None:
 
 @pytest.mark.parametrize("name", ["10.0.0.1", "1.0.21", "v7.23", "2.3.4.5.6"])
 def test_an_address_or_version_is_one_word_of_a_text_and_of_a_question(name: str) -> None:
-    parts = ranking.hidden_parts(f"It is {name}, or not.")
-    assert parts == ranking.hidden_parts(name) != []
-    assert ranking.names(f"where is {name}") == (name,)
-    assert ranking.names("how do I get from home to 10.0.0.1, with 1.2.3") == ("10.0.0.1",)
-    assert ranking.is_number(name)
-    assert ranking.hidden_parts(name.replace(".", ".1.", 1)) != parts
-    assert ranking.names("pi is 3.14, see a.1.2.3.b and 12:30") == ("a.1.2.3.b",)
+    parts = tokens.hidden_parts(f"It is {name}, or not.")
+    assert parts == tokens.hidden_parts(name) != []
+    assert question_names.names(f"where is {name}") == (name,)
+    assert question_names.names("how do I get from home to 10.0.0.1, with 1.2.3") == ("10.0.0.1",)
+    assert tokens.is_number(name)
+    assert tokens.hidden_parts(name.replace(".", ".1.", 1)) != parts
+    assert question_names.names("pi is 3.14, see a.1.2.3.b and 12:30") == ("a.1.2.3.b",)

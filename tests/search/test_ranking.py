@@ -6,18 +6,13 @@ from hypothesis import strategies as st
 
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.languages import stem
-from ai_lessons.search import ranking
+from ai_lessons.search import answer_chance, question_names, ranking, snippets, tokens
+from ai_lessons.search.answer_chance import chance
 from ai_lessons.search.model_files import PINNED
-from ai_lessons.search.ranking import (
-    Candidates,
-    Match,
-    RankingFacts,
-    blend,
-    chance,
-    fuse,
-    holders,
-    snippet,
-)
+from ai_lessons.search.question_names import holders
+from ai_lessons.search.ranking import RankingFacts, blend, fuse
+from ai_lessons.search.rows import Candidates, Match
+from ai_lessons.search.snippets import snippet
 
 
 def hit(entry_id: str, score: float, text: str = "") -> Match:
@@ -67,7 +62,7 @@ def test_a_page_whose_title_says_it_stands_before_one_that_mentions_it() -> None
     ]
     assert fuse(text, ())[0].entry_id == "mentions"
     titles = {"mentions": "Changes in 1.0", "guide": "Periodic tasks", "far": "Else"}
-    shares = ranking.headed(
+    shares = question_names.headed(
         "run a task every Monday", text, lambda hit: f"{titles[hit.entry_id]} {hit.heading}"
     )
     assert {key[0]: round(share, 2) for key, share in shares.items()} == {
@@ -145,14 +140,13 @@ def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(
 ) -> None:
     stems = {
         stem(word)
-        for word in ranking.QUERY_WORD.findall(query.lower())
-        if len(word) >= ranking.SHORT_WORD
+        for word in tokens.QUERY_WORD.findall(query.lower())
+        if len(word) >= snippets.SHORT_WORD
     }
     words = [
-        (m.start(), stem(m.group()))
-        for m in ranking.QUERY_WORD.finditer(ranking.fold(text).lower())
+        (m.start(), stem(m.group())) for m in tokens.QUERY_WORD.finditer(tokens.fold(text).lower())
     ]
-    matches = list(ranking.stem_positions(text, stems))
+    matches = list(tokens.stem_positions(text, stems))
     assert {(at, word) for at, word in words if word in stems} <= set(matches)
     assert all(
         word.startswith(other) or other.startswith(word)
@@ -324,7 +318,7 @@ def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION
     """The chance less the bar for it."""
     likely = chance(question, [found], 100, lambda hit: hit.text, complete=complete)[0].best
     assert 0 <= likely <= 1
-    return likely - ranking.BAR
+    return likely - answer_chance.BAR
 
 
 def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held() -> None:
@@ -388,11 +382,11 @@ def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
 def test_names_are_codes_flags_functions_and_files(
     question: str, expected: tuple[str, ...]
 ) -> None:
-    assert sorted(set(ranking.names(question))) == sorted(expected)
+    assert sorted(set(question_names.names(question))) == sorted(expected)
 
 
 def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
-    hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(ranking.MOST + 1)]
+    hits = [hit(f"e{n}", 1.0, "uses EJSON_5") for n in range(answer_chance.MOST + 1)]
     hits += [
         hit("a", 1.0, "`enoent`, then"),
         hit("b", 1.0, "ENOENT and EPERM"),
@@ -406,7 +400,7 @@ def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_the
         == set()
     )
     any_of_them, meant = holders("EJSON_5", hits, lambda hit: hit.text)
-    assert (len(any_of_them), meant) == (ranking.MOST + 1, frozenset())
+    assert (len(any_of_them), meant) == (answer_chance.MOST + 1, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -419,4 +413,4 @@ def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_the
     ],
 )  # fmt: skip
 def test_a_question_is_about_its_names_or_mentions_them(question: str, expected: list[str]) -> None:
-    assert list(ranking.about(question, ranking.names(question))) == expected
+    assert list(question_names.about(question, question_names.names(question))) == expected

@@ -12,7 +12,7 @@ import pytest
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import table
 from ai_lessons.search.missing_vectors import VectorCache, pack
-from ai_lessons.search.ranking import vector_key
+from ai_lessons.search.rows import vector_key
 from search.index_world import World, entry, many
 
 QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 18)]

@@ -8,18 +8,11 @@ import pytest
 
 from ai_lessons.model.entries import Filter
 from ai_lessons.model.languages import is_english, languages, stem
+from ai_lessons.search.answer_chance import BAR, KIN, MEASURED, chance, shares
 from ai_lessons.search.embedding import readable
-from ai_lessons.search.ranking import (
-    BAR,
-    KIN,
-    MEASURED,
-    Candidates,
-    Match,
-    chance,
-    shares,
-    with_parts,
-)
+from ai_lessons.search.rows import Candidates, Match
 from ai_lessons.search.table import stored_words
+from ai_lessons.search.tokens import with_parts
 from search.index_world import World, entry
 
 TEXTS = {

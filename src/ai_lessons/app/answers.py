@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.learning.selection import NotShown, ShownEntry
     from ai_lessons.learning.statistics import Counted, ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
-    from ai_lessons.search import ranking
+    from ai_lessons.search import rows
     from ai_lessons.search.catalog import Tally
 
     # A tag, version or project, with the number of entries of each kind that carry it
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = ShownEntry
     Left: TypeAlias = NotShown
-    IndexStatus: TypeAlias = ranking.IndexStatus
+    IndexStatus: TypeAlias = rows.IndexStatus
     # What a refresh of the index did, and what is still without a vector
-    Indexed: TypeAlias = ranking.IndexRefresh
+    Indexed: TypeAlias = rows.IndexRefresh
 
 
 class Query(NamedTuple):

@@ -52,8 +52,8 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.texts import decode, escaped
 from ai_lessons.model.yaml_edit import REMOVE
-from ai_lessons.search.ranking import fold
 from ai_lessons.search.terms import ALIKE, READ, letters, likeness, terms
+from ai_lessons.search.tokens import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -39,8 +39,8 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
 from ai_lessons.model.rule_checks import EXTRA, runs
-from ai_lessons.search.ranking import words_of
 from ai_lessons.search.terms import ALIKE, likeness
+from ai_lessons.search.tokens import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -34,18 +34,19 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.languages import stem
 from ai_lessons.model.versions import newest_first, released_first
-from ai_lessons.search import ranking, relevance
-from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
-from ai_lessons.search.ranking import (
-    BAR,
-    NEAR_BEST,
-    Candidates,
-    Chance,
-    IndexRefresh,
-    Match,
-    Ranked,
-    RankingFacts,
+from ai_lessons.search import (
+    answer_chance,
+    question_names,
+    ranking,
+    relevance,
+    rows,
+    snippets,
+    tokens,
 )
+from ai_lessons.search.answer_chance import BAR, Chance
+from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
+from ai_lessons.search.ranking import NEAR_BEST, Ranked, RankingFacts
+from ai_lessons.search.rows import Candidates, IndexRefresh, Match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 RESULTS = 5
 
 _COMMON = frozenset(
-    ranking.QUERY_WORD.findall(
+    tokens.QUERY_WORD.findall(
         "about and any are but can could did does for from get had has have how into its not our should that the their "
         "then there these this was were what when where which who why will with would you your"
     )
@@ -68,8 +69,8 @@ _COMMON = frozenset(
 def _words(text: str) -> set[str]:
     words = (
         word
-        for word in ranking.words_of(text)
-        if len(word) >= ranking.SHORT_WORD or not word.isascii()
+        for word in tokens.words_of(text)
+        if len(word) >= snippets.SHORT_WORD or not word.isascii()
     )
     results: set[str] = set()
     for word in words:
@@ -87,15 +88,15 @@ def pieces(text: str, query: str) -> list[tuple[str, bool]]:
     folded, origin = "", list[int]()
     for place, letter in enumerate(text):
         # one letter may be folded to several, or to none
-        spelled = ranking.fold(letter).lower()
+        spelled = tokens.fold(letter).lower()
         folded += spelled
         origin += [place] * len(spelled)
     origin.append(len(text))
     done, result = 0, list[tuple[str, bool]]()
-    for start, word in ranking.stem_positions(folded, _words(" ".join((words, *filters.phrases)))):
+    for start, word in tokens.stem_positions(folded, _words(" ".join((words, *filters.phrases)))):
         whole = None
-        if not re.match(ranking.CJK, word):
-            whole = ranking.QUERY_WORD.match(folded, start)
+        if not re.match(tokens.CJK, word):
+            whole = tokens.QUERY_WORD.match(folded, start)
         begin, end = origin[start], origin[whole.end() if whole else start + len(word)]
         if end > done:
             result += [(text[done:begin], False), (text[max(begin, done) : end], True)]
@@ -162,7 +163,7 @@ def rules_for(
     for rule in rules.values():
         chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
-        meant = rule.id in judged.rare or chance >= ranking.NAMED
+        meant = rule.id in judged.rare or chance >= answer_chance.NAMED
         # by its meaning alone a rule is an answer only where nothing else is about as likely one
         meant = meant or (chance >= least and beside < NEAR_BEST * chance)
         answers = enough and meant and (has_overlap or not filtered)
@@ -193,7 +194,7 @@ def _answering(hit: Hit, query: Query, phrases: Sequence[str] = ()) -> Hit:
     """The result with the sentence that answers in the place of its passage."""
     entry = hit.entry
     is_code = entry.kind is Kind.SCRIPT
-    text = ranking.snippet(
+    text = snippets.snippet(
         entry.snippet, query.text, phrases=phrases, title=entry.title, code=is_code
     )
     return hit._replace(entry=entry._replace(snippet=text))
@@ -219,7 +220,7 @@ PROMPT = "If you find out, add a lesson."
 # Under which a session remembers that its agent was asked
 _GAP = "gap"
 
-NOTHING_FOUND = ranking.Candidates()
+NOTHING_FOUND = rows.Candidates()
 
 
 def search(library: Library, query: Query) -> Answer:
@@ -338,7 +339,7 @@ def ask(repo: Reading, query: Query) -> Asking:
     Raises UsageError as `find`.
     """
     asked = understood(query)
-    limit = asked.limit or ranking.MOST
+    limit = asked.limit or answer_chance.MOST
     return Asking(
         query.text, asked._replace(limit=limit), asked_versions(repo, asked), few=not asked.limit
     )
@@ -580,23 +581,27 @@ def judge(gathered: Gathered) -> Judged:
         lists = [candidates, gathered.rules]
     else:
         lists = [candidates, gathered.rules, every]
-    near, rules, *unfiltered = ranking.chance(text, lists, passages, text_of, complete=complete)
+    near, rules, *unfiltered = answer_chance.chance(
+        text, lists, passages, text_of, complete=complete
+    )
     if unfiltered:
         whole = unfiltered[0]
     else:
         whole = near
-    holding, lead = ranking.holders(text, (*every.text, *candidates.text), text_of, every.read)
+    holding, lead = question_names.holders(
+        text, (*every.text, *candidates.text), text_of, every.read
+    )
     if holding:
-        whole = whole._replace(best=max(whole.best, ranking.NAMED))
-    elif ranking.is_number(text):
+        whole = whole._replace(best=max(whole.best, answer_chance.NAMED))
+    elif tokens.is_number(text):
         # what has its parts in another order is no answer
-        near, whole, rules = (ranking.unlikely(each) for each in (near, whole, rules))
+        near, whole, rules = (answer_chance.unlikely(each) for each in (near, whole, rules))
     if holding.intersection((hit.entry_id, hit.ordinal) for hit in candidates.text):
-        near = near._replace(best=max(near.best, ranking.NAMED))
+        near = near._replace(best=max(near.best, answer_chance.NAMED))
     matches: dict[str, Match] = {}
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
-    headed = ranking.headed(text, (*candidates.text, *candidates.vectors), head_of)
+    headed = question_names.headed(text, (*candidates.text, *candidates.vectors), head_of)
     return Judged(
         near,
         whole,
@@ -615,7 +620,10 @@ def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
     It is never nothing.
     """
     words = relevance.telling_words(gathered.asked.query.text)
-    hits = (*gathered.candidates.text[: 2 * ranking.MOST], *gathered.rules.text[: ranking.MOST])
+    hits = (
+        *gathered.candidates.text[: 2 * answer_chance.MOST],
+        *gathered.rules.text[: answer_chance.MOST],
+    )
     summaries = gathered.summaries
     titles = {}
     for hit in hits:
@@ -628,7 +636,7 @@ def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
     )
     entries = repo.catalog.count(Filter())
     # enough to see that a word is in more entries
-    depth = 2 * ranking.MOST + 4 * (entries // relevance.RARE)
+    depth = 2 * answer_chance.MOST + 4 * (entries // relevance.RARE)
     begun = [(telling, begin(repo, telling.word, Filter(), depth)) for telling in standing]
     rare = list[tuple[relevance.Telling, set[str]]]()
     for telling, finish in begun:
@@ -704,7 +712,7 @@ def answering(
         scores, [seen.near.of.get(hit.entry.id) for hit in ranked], beside
     )
     candidates = gathered.candidates
-    unmeasured = bool(candidates.vectors) and candidates.model not in ranking.MEASURED
+    unmeasured = bool(candidates.vectors) and candidates.model not in answer_chance.MEASURED
     if query.every or query.filters.phrases or unmeasured:
         return list(hits), 0.0
     if weak:
@@ -725,7 +733,7 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     )
     weak = bool(hits) and seen.weak and not rule_answers
     listed, bar = answering(repo, gathered, seen, hits, weak=weak)
-    shown = (*asked.query.filters.phrases, *ranking.names(asked.query.text))
+    shown = (*asked.query.filters.phrases, *question_names.names(asked.query.text))
     results = tuple(_answering(hit, asked.query, shown)._replace(weak=weak) for hit in listed)
     if weak and not listed:
         nearest = hits[0].entry.title

@@ -23,7 +23,7 @@ from ai_lessons.search import model_files
 from ai_lessons.search.index import Index, IndexDamaged
 from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.model_files import PINNED
-from ai_lessons.search.ranking import Candidates, EntryRows, IndexRefresh
+from ai_lessons.search.rows import Candidates, EntryRows, IndexRefresh
 from ai_lessons.search.table import IN_MEMORY
 
 if TYPE_CHECKING:

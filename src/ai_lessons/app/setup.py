@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ai_lessons.model.config import Migration
     from ai_lessons.model.entries import Kind
     from ai_lessons.search.index import SharedIndex
-    from ai_lessons.search.ranking import IndexRefresh, IndexStatus
+    from ai_lessons.search.rows import IndexRefresh, IndexStatus
 
 
 class Initialised(NamedTuple):

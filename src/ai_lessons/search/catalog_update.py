@@ -609,11 +609,11 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
 
 def snippet(entry: Entry) -> str:
     """The first sentences of an entry, on one line; of a lesson those of its pattern."""
-    from ai_lessons.search import ranking  # noqa: PLC0415  # not to list what did not change
+    from ai_lessons.search import snippets  # noqa: PLC0415  # not to list what did not change
 
     text = str(entry.pattern or "") or entry.rationale or entry.body
     shown = (text or entry.code)[: SNIPPET_LENGTH * 20]
-    return ranking.snippet(shown, "", SNIPPET_LENGTH, title=entry.title, code=not text)
+    return snippets.snippet(shown, "", SNIPPET_LENGTH, title=entry.title, code=not text)
 
 
 def write_folders(

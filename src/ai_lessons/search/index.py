@@ -17,20 +17,12 @@ import numpy as np
 
 from ai_lessons.errors import Conflict, StorageFailed, Unreachable
 from ai_lessons.model.entries import Filter
+from ai_lessons.search.conditions import condition
 from ai_lessons.search.database import WRITE, RefreshState
 from ai_lessons.search.missing_vectors import MissingVectors, VectorCache, slices
 from ai_lessons.search.model_files import Progress, first_line, silent
 from ai_lessons.search.pack_files import JUDGED_PACKS, NoPacks
-from ai_lessons.search.ranking import (
-    Candidates,
-    EntryRows,
-    IndexRefresh,
-    IndexStatus,
-    Match,
-    Row,
-    condition,
-    question,
-)
+from ai_lessons.search.rows import Candidates, EntryRows, IndexRefresh, IndexStatus, Match, Row
 from ai_lessons.search.shared_vectors import SharedVectors
 from ai_lessons.search.table import (
     FTS_INDEX,
@@ -43,6 +35,7 @@ from ai_lessons.search.table import (
     rows_of,
     schema,
 )
+from ai_lessons.search.tokens import question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.search.database import RefreshState
     from ai_lessons.search.embedding import Embedder, Vector
     from ai_lessons.search.model_files import Progress
-    from ai_lessons.search.ranking import IndexRefresh
+    from ai_lessons.search.rows import IndexRefresh
     from ai_lessons.search.shared_vectors import SharedVectors
     from ai_lessons.search.table import Passages
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
 from ai_lessons.model.languages import is_frequent, languages, stem
-from ai_lessons.search.ranking import CJK, LOST, words_of
+from ai_lessons.search.tokens import CJK, LOST, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

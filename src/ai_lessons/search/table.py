@@ -36,24 +36,14 @@ from ai_lessons.model.languages import (
     script_language,
     stem,
 )
-from ai_lessons.search.ranking import (
-    CJK,
-    LOST,
-    IndexStatus,
-    Match,
-    Row,
-    composed,
-    embedded_text,
-    fold,
-    one_of,
-    vector_key,
-    with_parts,
-)
+from ai_lessons.search.conditions import one_of
+from ai_lessons.search.rows import IndexStatus, Match, Row, embedded_text, vector_key
+from ai_lessons.search.tokens import CJK, LOST, composed, fold, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.search.ranking import EntryRows
+    from ai_lessons.search.rows import EntryRows
 
 # Raised when the columns or what is written into them change: older tables are rebuilt
 FORMAT = 6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.model import expression
 from ai_lessons.model.entries import ABOUT
 from ai_lessons.model.languages import is_frequent_anywhere, stem
-from ai_lessons.search.ranking import fold, words_of
+from ai_lessons.search.tokens import fold, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,8 @@ from ai_lessons.model import failures
 from ai_lessons.model.anchors import anchors_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, Confidence, EntrySummary, Filter, Kind
 from ai_lessons.model.layout import any_match, globs
-from ai_lessons.search.ranking import BAR, context_boost, context_weights
+from ai_lessons.search.answer_chance import BAR
+from ai_lessons.search.ranking import context_boost, context_weights
 from ai_lessons.telling.filtering import Candidate, EntryFilter, injection_events
 from ai_lessons.telling.matching import names_code
 from ai_lessons.telling.offers import helping
