@@ -164,26 +164,31 @@ def test_a_machine_that_changed_is_believed_after_a_few_calls() -> None:
 
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz-./", min_size=1, max_size=12)
+ARGUMENTS = st.lists(WORD, min_size=1, max_size=4)
 
 
-@given(st.lists(st.tuples(st.lists(WORD, min_size=1, max_size=4), st.booleans()), max_size=12))
+@given(ARGUMENTS, st.sampled_from(["/code/app", "/code/shop/web"]))
 def test_a_draft_says_its_commands_in_a_form_that_is_read_back(
-    rows: list[tuple[list[str], bool]],
+    arguments: list[str], folder: str
 ) -> None:
-    lines: list[Row] = [
-        (" ".join(words), BAD if failed else OK, "/code/app") for words, failed in rows
-    ]
-    for pattern in learned([lines] * 3):
-        _, when, _, _ = texts(pattern)
-        assert set(named_forms(when)) <= set(pattern.forms) or not pattern.before
+    rest = " ".join(arguments)
+    rows: list[Row] = [(f"python {rest}", BAD, folder), (f"python3 {rest}", OK, folder)]
+    (pattern,) = learned([rows] * 3)
+    assert pattern.before
+    _, when, _, _ = texts(pattern)
+    assert set(named_forms(when)) == set(pattern.forms)
 
 
-@given(st.text(max_size=200), st.text(max_size=60))
-def test_any_text_names_forms_or_none(text: str, folder: str) -> None:
-    for form in named_forms(text):
-        assert isinstance(form, command_forms.Form)
-        assert form.fits(form.words, form.inside) or form.inside
-    assert isinstance(fits(named_forms(text), called(text, folder)), bool)
+@given(st.text(max_size=200), ARGUMENTS, st.text(max_size=200))
+def test_a_command_in_backticks_is_named_whatever_stands_around_it(
+    before: str, words: list[str], after: str
+) -> None:
+    quoted = f"`make {' '.join(words)}`"
+    (alone,) = named_forms(quoted)
+    assert alone.words[0] == "make"
+    assert fits([alone], called(f"make {' '.join(words)}", ""))
+    around = f"{before.replace('`', '')} {quoted} {after.replace('`', '')}"
+    assert alone.words in {form.words for form in named_forms(around)}
 
 
 def test_without_a_cd_what_is_to_be_left_out_is_named() -> None:
