@@ -39,7 +39,6 @@ from ai_lessons.app import (
     workspace,
 )
 from ai_lessons.app.agent_sessions import SessionTold
-from ai_lessons.app.harvest_drafts import HarvestedLesson
 from ai_lessons.errors import Problem
 from ai_lessons.git.history import FileRevision
 from ai_lessons.git.sync import EntryConflict
@@ -322,7 +321,6 @@ ANSWERS: Mapping[str, Any] = {
     "`contribute refresh`": (resource_refresh.Refreshed,),
     "`contribute promote`": promotion.Promoted,
     "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
-    "`contribute harvest`": (HarvestedLesson,),
     "`contribute feedback`; of several an array": editing.Feedback,
     "`recall context`": answers.Context,
     "`recall graph`": link_effects.Graph,

@@ -33,9 +33,6 @@ MAY_IMPORT = {
 }  # fmt: skip
 """Layer: the layers that it may import, besides itself."""
 
-ABOVE_TELLING = {"app/harvest.py", "app/harvest_replay.py"}
-"""Features that still lie in `app` and ask what would have been told."""
-
 HOMES = {
     "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
     "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
@@ -214,8 +211,7 @@ def test_a_layer_imports_only_the_layers_below_it() -> None:
         ours = {i.split(".")[1] for i in imports(parsed(name)) if i.startswith(PACKAGE + ".")} - {
             "submodules"
         }
-        above = {"telling"} if name in ABOVE_TELLING else set()
-        assert ours <= MAY_IMPORT[layer(name)] | {layer(name)} | above, name
+        assert ours <= MAY_IMPORT[layer(name)] | {layer(name)}, name
 
 
 def test_the_core_names_no_feature_and_a_feature_only_those_that_its_row_needs() -> None:

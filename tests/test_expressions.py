@@ -50,7 +50,8 @@ CUT = {
 
 COMPUTED = {
     "features/transfer/instruction_files.py",
-    "app/entries.py", "app/evaluation.py", "app/quotes.py", "app/open_repository.py",
+    "app/entries.py", "app/evaluation.py", "app/open_repository.py",
+    "features/harvest/statements.py",
     "git/hooks.py", "git/network.py", "interfaces/cli/admin.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
     "model/code_comments.py", "model/command_patterns.py", "model/config.py", "model/definitions.py",
@@ -415,4 +416,5 @@ def test_what_is_not_linear_is_there_and_the_test_finds_it() -> None:
 
 
 def test_the_expressions_that_are_made_while_it_runs_are_in_few_modules() -> None:
-    assert expressions()[1] == COMPUTED
+    # features may be taken out
+    assert expressions()[1] == {name for name in COMPUTED if (SOURCE / name).exists()}

@@ -37,6 +37,14 @@ class CommandRow(NamedTuple):
     section: str = ""
 
 
+class PromptRow(NamedTuple):
+    """A prompt of MCP: its name, where it is, and what a client shows of it."""
+
+    name: str
+    place: str
+    help: str
+
+
 class HostRow(NamedTuple):
     """An agent host: how its sessions call it, where it is, and what shows that an event is from it.
 
@@ -74,7 +82,11 @@ class Feature(NamedTuple):
       shown.
     - `shown`: the words of `recall show` for a key of frontmatter, from its value.
     - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
-    - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`.
+    - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
+      a sentence at a moment at which no entry is told. `hears`: takes note of an event of a session,
+      by its moment, see `telling.pipeline`.
+    - `past`: what past sessions say for a proposal, see `app.pending_rules`; `figures`: what
+      stored entries would have changed in them, as rows of name and value. It takes a while.
     - `doctor`: checks by the name of their line, see `app.health`.
     - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
       that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
@@ -82,6 +94,7 @@ class Feature(NamedTuple):
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
+    - `prompts`: of MCP, for the one client of standard streams, see `interfaces.mcp.server`.
     - `exports`: forms of `admin export`, see `features.transfer.sites`.
     - `skills`: the files of skills that MCP serves, see `interfaces.mcp.server.served_skills`.
     - `hosts`: a table of agent hosts (`HostRow`), see `model.agent_hosts`.
@@ -104,6 +117,10 @@ class Feature(NamedTuple):
     shown: Mapping[str, str] = NOTHING
     touched: str = ""
     offers: Mapping[str, str] = NOTHING
+    hints: Mapping[str, str] = NOTHING
+    hears: Mapping[str, str] = NOTHING
+    past: str = ""
+    figures: str = ""
     doctor: Mapping[str, str] = NOTHING
     outdated: str = ""
     unseen: str = ""
@@ -111,6 +128,7 @@ class Feature(NamedTuple):
     refresh: str = ""
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()
+    prompts: tuple[PromptRow, ...] = ()
     exports: Mapping[str, str] = NOTHING
     skills: str = ""
     hosts: str = ""
@@ -150,6 +168,21 @@ def concerning(what: str, fields: Collection[str]) -> Iterator[tuple[str, Any]]:
         place = getattr(feature, what)
         if place and any(key in fields for key in feature.keys):
             yield feature.name, load(feature.place(place))
+
+
+def at(what: str, moment: str) -> Iterator[Any]:
+    """What features add for a moment of a session, by a field that maps moments to places."""
+    for feature in rows():
+        place = getattr(feature, what).get(moment)
+        if place:
+            yield load(feature.place(place))
+
+
+def prompts() -> Iterator[tuple[PromptRow, str]]:
+    """The prompts that features add, each with its place."""
+    for feature in rows():
+        for row in feature.prompts:
+            yield row, feature.place(row.place)
 
 
 def named(what: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.app.proposals import (
     SHORTEST_END,
     Objections,
@@ -25,8 +26,9 @@ from ai_lessons.model.layout import place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Pending, ProposedFile
+    from ai_lessons.app.answers import PastSessions, Pending, ProposedFile
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.model import Where
 
 
 def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
@@ -62,6 +64,15 @@ def pending_rule(opened: Library, ref: str) -> Pending:
         if isinstance(waiting, OpenProposal):
             return pending_of(at, waiting)
         return _pending_standing(at, *waiting)
+
+
+def past_sessions(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
+    """What past sessions on this machine say for a proposal; None where nothing tells of any."""
+    for _, past_of in extensions.added("past"):
+        past: PastSessions | None = past_of(opened, where, proposal)
+        if past:
+            return past
+    return None
 
 
 def find_proposal(at: ProposalContext, ref: str) -> OpenProposal | tuple[Verdict, UnapprovedChange]:

@@ -10,7 +10,7 @@ what is left.
 
 from __future__ import annotations
 
-from ai_lessons.extensions import CommandRow, Feature
+from ai_lessons.extensions import CommandRow, Feature, PromptRow
 
 # in the order of the help
 ROWS: tuple[Feature, ...] = (
@@ -75,4 +75,29 @@ ROWS: tuple[Feature, ...] = (
         },
     ),
     Feature("hosts", hosts=":HOSTS"),
+    Feature(
+        "harvest",
+        commands=(
+            CommandRow(
+                ("contribute", "harvest"),
+                "commands:harvest",
+                after="suggest-rule",
+                section="Commands",
+            ),
+            CommandRow(("recall", "replay"), "commands:replay", after="why-told"),
+        ),
+        prompts=(
+            PromptRow(
+                "harvest",
+                "texts:prompt",
+                "What this user's own transcripts suggest, for you to judge and draft.\n\n"
+                "The user says what to keep.",
+            ),
+        ),
+        hints={"before-tool": "hooks:wall_before", "tool-failed": "hooks:ran_next"},
+        hears={"tool-done": "hooks:lift_walls"},
+        past="evidence:past",
+        figures="texts:figures",
+        answers={"`contribute harvest`": "drafts:HarvestedLesson[]"},
+    ),
 )

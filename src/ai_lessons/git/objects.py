@@ -181,6 +181,17 @@ def data_of(repo: Repo, blob: str) -> bytes:
     return b""
 
 
+def below(repo: Repo, tree: str) -> Iterator[tuple[str, str]]:
+    """Path and id of all that is below a tree, of trees in it, too."""
+    # many other tools that read a repository need no walk
+    from dulwich.object_store import iter_tree_contents
+
+    name = ObjectID(tree.encode())
+    for entry in iter_tree_contents(repo.object_store, name, include_trees=True):
+        if entry.path and entry.sha:
+            yield entry.path.decode("utf-8", "replace"), entry.sha.decode()
+
+
 def repository(folder: Path) -> Worktree:
     """The repository that a folder lies in, or that it is, as on a server.
 

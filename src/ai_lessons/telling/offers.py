@@ -35,11 +35,10 @@ from ai_lessons.telling.matching import (
     naming,
     project_of,
 )
-from ai_lessons.telling.walls import walls_before
 from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.rule_checks import Broken
@@ -161,12 +160,7 @@ def before_a_tool(
                 harmless[name] = text
         offered = offered._replace(texts=harmless)
         if not offered.entries:
-            walls = walls_before(repo.options.state_dir, command, folders[0])
-            if walls:
-                ran_next = walls[0][2]
-            else:
-                ran_next = ""
-            offered = offered._replace(ran_next=ran_next)
+            offered = offered._replace(ran_next=_hint(repo, occasion))
     offered = _with_unsure(offered, unsure, WORDS)
     beside = [refused for refused in beside if refused.entry.id not in offers]
     return offered._replace(breaks=breaks, left_out=(*offered.left_out, *beside))
@@ -181,7 +175,7 @@ def at_a_failure(
     *,
     words: bool = False,
 ) -> Context:
-    """Entries that keep a failure like this one, else what ran next in transcripts.
+    """Entries that keep a failure like this one, else a hint of a feature.
 
     `words`: without the index.
 
@@ -191,15 +185,10 @@ def at_a_failure(
     repo = opened.up_to_date()
     offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
-    if folders:
-        cwd = folders[0]
-    else:
-        cwd = ""
     if answered:
-        ran_next = ""
-    else:
-        ran_next = app.harvest_hooks.ran_next(repo.options.state_dir, error, cwd)
-    return offered._replace(ran_next=ran_next)
+        return offered
+    occasion = Occasion(Moment.TOOL_FAILED, words=error, folders=folders)
+    return offered._replace(ran_next=_hint(repo, occasion))
 
 
 def helping(
@@ -264,14 +253,20 @@ def helping(
 def _of_features(repo: Reading, occasion: Occasion) -> _Offers:
     """What features offer at a moment: each gives the entries that are surely about it."""
     offers: _Offers = {}
-    for row in extensions.rows():
-        place = row.offers.get(occasion.moment)
-        if place:
-            offers_at: Callable[[Reading, Occasion], Iterable[Offer]] = extensions.load(
-                row.place(place)
-            )
-            offers |= {offer.summary.id: offer for offer in offers_at(repo, occasion)}
+    for offers_of in extensions.at("offers", occasion.moment):
+        offered: Iterable[Offer] = offers_of(repo, occasion)
+        for offer in offered:
+            offers[offer.summary.id] = offer
     return offers
+
+
+def _hint(repo: Reading, occasion: Occasion) -> str:
+    """A sentence of a feature, where no entry is told; empty where none has any."""
+    for hint_of in extensions.at("hints", occasion.moment):
+        sentence: str = hint_of(repo, occasion)
+        if sentence:
+            return sentence
+    return ""
 
 
 def _here(project: str | None) -> set[str]:

@@ -15,6 +15,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_remembered
 from ai_lessons.app.answers import Context
@@ -230,7 +231,7 @@ def _prompt(telling: _Telling) -> Told:
         session.turn = len(earlier)
         is_new = bool(text.strip()) and not _needed(offered) and not is_pasted(text)
         if is_new:
-            from ai_lessons.app.quotes import quoted
+            from ai_lessons.app.quoting import quoted
 
             session.stated = quoted(text)
         else:
@@ -318,14 +319,14 @@ def _after_tool(telling: _Telling) -> Told:
             session.failed = [failure._replace(settled=True) for failure in session.failed]
             session.stated = ""
         elif worked:
-            from ai_lessons.telling.walls import lift_walls
-
-            lift_walls(state, event.command, str(event.cwd))
             session.note_success(event.command or event.tool, earlier)
         happened += _seen_again(session, event, failed=failed)
         told_before_call = session.only_at(Moment.BEFORE_TOOL)
         shown_ids = tuple(set(session.ids(event.agent)) - told_before_call)
         folders = str(event.cwd), session.folder
+    if event.trial is None:
+        for hear in extensions.at("hears", event.moment):
+            hear(state, event)
     _record(telling, happened)
     if not message:
         return NOTHING

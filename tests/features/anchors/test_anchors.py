@@ -10,21 +10,17 @@ from ai_lessons.app import (
     code_folder,
     editing,
     entries,
-    harvest,
     outdated,
     proposals,
     rule_checks,
     validation,
 )
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
-from ai_lessons.app.harvest_drafts import HarvestedLesson
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.features.anchors import places, verdicts
 from ai_lessons.model.anchors import Anchor
-from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.merge import merge_file
-from ai_lessons.model.transcripts import Step
 from ai_lessons.telling import context, words
 from ai_lessons.telling.offers import before_a_tool
 from app.world import World
@@ -421,34 +417,6 @@ def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(
     }
     assert [summary.id for summary in report.checked] == [row.id for row in report.findings]
     assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
-
-
-def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_use(
-    world: World, shop: Path
-) -> None:
-    steps = [
-        Step("command", "click build", "boom", failed=True, cwd=str(shop)),
-        Step("edit", str(shop / "src/cart.py"), cwd=str(shop)),
-        Step("edit", "docs/cart.md", cwd=str(shop)),
-        Step("command", "click build", "", failed=False, cwd=str(shop)),
-    ]
-    failure, success = happened(steps, "s1", "shop", "claude-code", "x.jsonl")
-    assert (failure.edits, success.edits) == (
-        (str(shop / "src/cart.py"), str(shop / "docs/cart.md")),
-        (),
-    )
-    draft = HarvestedLesson(
-        "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
-        "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
-    )  # fmt: skip
-    kept = harvest.keep(world.fresh(cwd=shop), draft, "user")
-    assert kept
-    assert [item.get("code") or item["package"] for item in about(world, kept.id)] == [
-        "src/cart.py", "docs/cart.md", "pypi/click^8.1.7",
-    ]  # fmt: skip
-    elsewhere = harvest.keep(world.fresh(cwd=world.root), draft._replace(title="Elsewhere"), "user")
-    assert elsewhere
-    assert about(world, elsewhere.id) is None
 
 
 def test_code_that_holds_takes_no_question_to_git(world: World, shop: Path, started: Path) -> None:

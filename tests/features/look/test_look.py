@@ -18,7 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from ai_lessons import settings
-from ai_lessons.app import agent_sessions, harvest_replay
+from ai_lessons.app import agent_sessions
 from ai_lessons.app.answers import ProposedFile, Shown
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.open_repository import silent
@@ -498,7 +498,7 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
 ) -> None:
     half, go_on = threading.Event(), threading.Event()
 
-    def replayed(opened: Library) -> harvest_replay.Replay:
+    def replayed(opened: Library) -> list[tuple[str, str]]:
         for number, _ in enumerate(opened.reading.options.each("replaying transcripts", "abcd")):
             if number == 2:
                 half.set()

@@ -23,10 +23,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from ai_lessons import app, settings
+from ai_lessons import app, extensions, settings
 from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.interfaces import text, text_jobs
+from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import View, count
 from ai_lessons.model import ENTERPRISE, check_forms, expression
 from ai_lessons.model.chunks import bounded
@@ -695,7 +695,9 @@ def past_of(ref: str, opened: Library) -> str:
     Transcripts that were not read before are read for it.
     """
     where = settings.where(os.environ, opened.options.cwd)
-    past = app.harvest_evidence.past(opened, where, app.pending_rules.pending_rule(opened, ref))
+    past = app.pending_rules.past_sessions(
+        opened, where, app.pending_rules.pending_rule(opened, ref)
+    )
     if past:
         return text_jobs.weighed(past)
     return "nothing: there are none"
@@ -780,7 +782,7 @@ class Played(NamedTuple):
     running: bool = False
     done: int = 0
     total: int = 0
-    value: app.harvest_replay.Replay | None = None
+    rows: Sequence[tuple[str, str]] = ()
     problem: str = ""
 
 
@@ -793,7 +795,7 @@ def sessions(opened: Library, played: Played) -> Page:
             ids.add(entry.id)
     summaries = opened.reading.current().many(ids)
     parts = [
-        _help(played),
+        *_help(played),
         Part(
             "Lessons that are missing", "What failed while nothing was known that helps, the most frequent first.",
             ("what failed", "times", ""),
@@ -828,31 +830,27 @@ def _folder(path: str) -> str:
     return View(home=str(Path.home())).short(path) or "no folder"
 
 
-def replayed(opened: Library) -> app.harvest_replay.Replay:
+def replayed(opened: Library) -> list[tuple[str, str]]:
     """What is stored, played against the transcripts of this user's agents; takes a while."""
-    return app.harvest_replay.replay(opened, settings.where(os.environ, opened.reading.options.cwd))
+    rows: list[tuple[str, str]] = []
+    for _, figures_of in extensions.added("figures"):
+        rows += figures_of(opened)
+    return rows
 
 
-def _help(played: Played) -> Part:
+def _help(played: Played) -> Iterator[Part]:
+    """What is stored as it would have helped: the rows of the last replay, or how to play one."""
+    if not any(feature.figures for feature in extensions.rows()):
+        return
+    title = "Does it help?"
     again = Link("Play what is stored against your transcripts", "sessions?replay=yes")
-    if played.value is None:
-        if played.running:
-            waits = "It is played; you can leave this page."
-        else:
-            waits = ""
-        play = None
-        if not played.running:
-            play = again
-        return Part("Does it help?", waits or played.problem, more=play)
-    summary, *figures = text.replay_rows(played.value)
-    # the text for a terminal gives the name of a figure 15 cells
-    rows: list[Sequence[object]] = []
-    for figure in figures:
-        rows.append((figure[:15].strip(), figure[15:]))
-    rows += [
-        (f"{failure.times} x without help", failure.failure) for failure in played.value.unhelped
-    ]
-    return Part("Does it help?", summary, ("", ""), rows, more=again)
+    if played.rows:
+        (summary, _), *rows = played.rows
+        yield Part(title, summary, ("", ""), rows, more=again)
+    elif played.running:
+        yield Part(title, "It is played; you can leave this page.")
+    else:
+        yield Part(title, played.problem, more=again)
 
 
 def health(parts: Iterable[Part]) -> Page:

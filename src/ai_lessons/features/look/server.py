@@ -571,9 +571,8 @@ class Site:
             self._played = pages.Played(running=True, done=done, total=total)
 
         try:
-            self._played = pages.Played(
-                value=self._pool.run(pages.replayed, agent="", progress=progress)
-            )
+            rows = self._pool.run(pages.replayed, agent="", progress=progress)
+            self._played = pages.Played(rows=rows)
         except AiLessonsError as error:
             self._played = pages.Played(problem=error.message)
 

@@ -13,7 +13,7 @@ from ai_lessons.app.answers import LessonDraft, ResourceDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
-from ai_lessons.interfaces.cli import harvest, options, prompts, review, text_input
+from ai_lessons.interfaces.cli import options, prompts, review, text_input
 from ai_lessons.interfaces.cli.command import Alias, Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
@@ -32,7 +32,7 @@ EXPLAIN_LESSON = (
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 SECTIONS = {
     "Commands": (
-        "add-lesson update edit delete link add-resource refresh keep suggest-rule harvest feedback"
+        "add-lesson update edit delete link add-resource refresh keep suggest-rule feedback"
     ),
 }
 
@@ -406,7 +406,6 @@ def refresh(call: Call, refs: tuple[str, ...], every: bool, **permissions: Any) 
 
 
 contribute.commands.update(review.to_contribute.commands)
-contribute.add_command(harvest.harvest)
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")

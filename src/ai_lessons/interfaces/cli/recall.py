@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from datetime import UTC
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app, settings, telling
+from ai_lessons import app, telling
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
@@ -22,7 +21,6 @@ from ai_lessons.model.entries import Filter, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
     from typing import Any
 
     from ai_lessons.app.answers import Count
@@ -412,29 +410,6 @@ def why_told(call: Call, session: str | None) -> None:
     Why, and with what outcome.
     """
     call.answer(telling.pipeline.why_told(call.library, session), interfaces_text.why_told)
-
-
-@recall.command("replay", examples=["", "--since 2026-11-01", ". --json"])
-@click.argument("folder", required=False, default="")
-@click.option(
-    "--since",
-    metavar="D",
-    type=click.DateTime(["%Y-%m-%d"]),
-    help="Only sessions from this day on.",
-)
-def replay(call: Call, folder: str, since: datetime | None) -> None:
-    """Show what the stored entries would have changed in past sessions of your agents.
-
-    Warned, helped, not helped.
-
-    FOLDER: transcripts from elsewhere. Without it, those that your agent hosts keep. Nothing is
-    written.
-    """
-    where = settings.where(os.environ, call.settings.cwd)
-    call.answer(
-        app.harvest_replay.replay(call.library, where, folder, since=since),
-        interfaces_text.replayed,
-    )
 
 
 recall.add_aliases(

@@ -191,7 +191,7 @@ def past_sessions(call: Call, proposal: Pending) -> app.answers.PastSessions | N
     """
     if call.tool and call.library.options.session is None:
         return None
-    return app.harvest_evidence.past(
+    return app.pending_rules.past_sessions(
         call.library, settings.where(os.environ, call.settings.cwd), proposal
     )
 

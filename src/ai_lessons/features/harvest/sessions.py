@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.connectors import agent_hosts
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.git import external_files, transcript_files
+from ai_lessons.features.harvest import records as transcript_records
+from ai_lessons.git import external_files
 from ai_lessons.model.layout import check_path
 from ai_lessons.model.transcripts import Transcript
 
@@ -56,7 +57,7 @@ def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     # most hosts say it in the records
     root = external_files.beginning(file.parents[1] / ".project_root").strip()
-    yield from sessions_in(transcript_files.records(file), Transcript(file.stem, root, str(file)))
+    yield from sessions_in(transcript_records.records(file), Transcript(file.stem, root, str(file)))
 
 
 def sessions_in(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:

@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import quotes as app_quotes
-from ai_lessons.app.agent_transcripts import project_of, sessions
-from ai_lessons.app.harvest_drafts import UNKNOWN
-from ai_lessons.app.quotes import Statement, cleaned
+from ai_lessons.app.quoting import cleaned, quoted
 from ai_lessons.errors import StorageFailed
+from ai_lessons.features.harvest import records, statements
+from ai_lessons.features.harvest.drafts import UNKNOWN
+from ai_lessons.features.harvest.sessions import project_of, sessions
+from ai_lessons.features.harvest.statements import Statement
 from ai_lessons.git import files as git_files
-from ai_lessons.git import transcript_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_patterns as commands
@@ -85,13 +85,13 @@ def contents_of(
         speaks = any(step.sort == "said" for step in session.steps)
         people = None
         if speaks and (code or session.first_cwd):
-            people = app_quotes.people_at(code or Path(session.first_cwd))
-        seen.stated.extend(app_quotes.statements_of(session, name, people))
+            people = statements.people_at(code or Path(session.first_cwd))
+        seen.stated.extend(statements.statements_of(session, name, people))
         for step in session.steps:
             if step.sort == "edit" or (step.sort == "said" and lessons.stated(step.text)):
                 text = step.text.removeprefix(f"{session.first_cwd}/")
                 if step.sort != "edit":
-                    text = " ".join(terms.asked_for(app_quotes.quoted(step.text, people)))
+                    text = " ".join(terms.asked_for(quoted(step.text, people)))
                 seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
         seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
     return seen
@@ -142,7 +142,7 @@ class Memory:
             )
         try:
             seen = contents_of(sessions(file))
-        except transcript_files.TranscriptTooLarge as error:
+        except records.TranscriptTooLarge as error:
             self._files[str(file)] = [status.st_size, status.st_mtime_ns, error.message]
             raise
         self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]

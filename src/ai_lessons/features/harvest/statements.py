@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import secrets
-from ai_lessons.model import corrections, expression, lessons
-from ai_lessons.model.texts import printable
+from ai_lessons.app.quoting import HIDDEN, cleaned, quoted, without_people
+from ai_lessons.features.harvest import corrections
+from ai_lessons.model import expression, lessons
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -25,16 +25,10 @@ if TYPE_CHECKING:
 PER_SESSION = 2
 # Files that were edited after a statement, and acts of the agent before it, that are shown
 _FILES, _ACTS = 2, 4
-# Characters of a quote, and of a command that is shown
-_QUOTED, _ACT = 400, 80
-# Stands in the place of what is left out
-HIDDEN = "…"
+# Characters of a command that is shown
+_ACT = 80
 # Share of all words of two statements that are common, from which they say the same
 _COUNTED = 0.5
-_PEOPLE = expression(
-    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.[\w.-]+|(?<![\w/.`])@[A-Za-z][\w-]+(?![\w/-])|(?<=/home/)[^/\s]+|(?<=/Users/)[^/\s]+"
-    r"|(?<=\\Users\\)[^\\\s]+"
-)
 _NO_PERSON = expression(
     r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b"
 )
@@ -175,33 +169,6 @@ def is_sure(group: Sequence[Statement]) -> bool:
         row.session != typed[0].session and not corrections.is_repeated(row.text, typed[0].text)
         for row in typed[1:]
     )
-
-
-def without_people(text: str, people: re.Pattern[str] | None = None) -> str:
-    """A text without addresses, handles and home folders of people, and without the names of these `people`.
-
-    >>> without_people("ask @ann (ann@example.com), see /Users/ann/shop")
-    'ask … (…), see /Users/…/shop'
-    """
-    text = _PEOPLE.sub(HIDDEN, text)
-    if people:
-        return people.sub(HIDDEN, text)
-    return text
-
-
-def cleaned(text: str) -> str:
-    """What a transcript holds (words, names of sessions and files, outputs) as a draft may.
-
-    Printable, no secrets.
-    """
-    return secrets.masked(printable(text))
-
-
-def quoted(text: str, people: re.Pattern[str] | None = None) -> str:
-    """Words of a person as they are stored and shown: in short, without secrets and people."""
-    # a quote that is longer is no statement, and review shows several
-    begin = " ".join(text[: 10 * _QUOTED].split())
-    return without_people(cleaned(begin), people)[:_QUOTED]
 
 
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:

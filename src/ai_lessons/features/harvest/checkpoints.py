@@ -10,9 +10,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dulwich.object_store import iter_tree_contents
-from dulwich.objects import ObjectID
-
 from ai_lessons.errors import NotFound
 from ai_lessons.git import objects, plumbing
 
@@ -118,13 +115,10 @@ def _short(ref: str) -> str:
 def _files(repo: Repo, trees: Iterable[tuple[str, str]]) -> list[_File]:
     """The transcripts, and what may name their sessions."""
     named = (
-        _File(ref, entry.path.decode("utf-8", "replace"), entry.sha.decode())
+        _File(ref, path, name)
         for ref, tree in trees
         # trees count, too: those of a bomb may hold no file
-        for entry in iter_tree_contents(
-            repo.object_store, ObjectID(tree.encode()), include_trees=True
-        )
-        if entry.path and entry.sha
+        for path, name in objects.below(repo, tree)
     )
     files: list[_File] = []
     for file in islice(named, _MOST_FILES):

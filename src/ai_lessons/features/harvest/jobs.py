@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import app, telling
-from ai_lessons.app.agent_transcripts import sessions_in, transcripts, unread_notes
+from ai_lessons import app
 from ai_lessons.app.answers import RuleDraft, Suggested, Written
-from ai_lessons.app.harvest_drafts import (
+from ai_lessons.app.quoting import cleaned
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.features.harvest import records
+from ai_lessons.features.harvest.drafts import (
     PATTERN,
     STATED,
     TITLE_LENGTH,
@@ -23,11 +25,10 @@ from ai_lessons.app.harvest_drafts import (
     measured,
     output_lines,
 )
-from ai_lessons.app.harvest_hooks import FOLDER, NEXT_STEP, next_steps
-from ai_lessons.app.harvest_memory import Memory, TranscriptContents, contents_of
-from ai_lessons.app.quotes import cleaned
-from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.git import external_files, transcript_files
+from ai_lessons.features.harvest.hooks import FOLDER, NEXT_STEP, WALLS, next_steps
+from ai_lessons.features.harvest.memory import Memory, TranscriptContents, contents_of
+from ai_lessons.features.harvest.sessions import sessions_in, transcripts, unread_notes
+from ai_lessons.git import external_files
 from ai_lessons.git import files as git_files
 from ai_lessons.model import command_forms
 from ai_lessons.model import failures as model_failures
@@ -37,7 +38,6 @@ from ai_lessons.model.transcripts import Transcript
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.model import Where
@@ -81,60 +81,105 @@ def _of_this_machine(
     return contents
 
 
-def harvest(
-    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = "",
-    team: str = "", ref: str = "", every: bool = False,
-) -> Harvest:  # fmt: skip
-    """What could become a lesson in the sessions of all hosts, of `folder`, or of a `team`.
+class Source(NamedTuple):
+    """Which sessions are read: those of all hosts, of `folder`, or of a `team`.
 
-    A team keeps them at a `ref` of its code; without one, where Entire does. Left out: what a
-    stored entry is about, and what was kept or turned down for ever. A transcript on this machine
-    that did not change is not read again. A person is shown what is sure, an agent `every`
-    candidate. Raises NotFound: no such folder, ref.
+    A team keeps them at a `ref` of its code; without one, where Entire does. `since`: only what
+    happened from then on.
+    """
+
+    folder: str = ""
+    team: str = ""
+    ref: str = ""
+    since: datetime | None = None
+
+    @property
+    def first(self) -> str:
+        """The first moment that counts, as transcripts write it; empty for any."""
+        if self.since is None:
+            return ""
+        # a day begins where the person is
+        return f"{self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+ALL_HOSTS = Source()
+
+
+def harvest(
+    opened: Library,
+    where: Where,
+    source: Source = ALL_HOSTS,
+    *,
+    project: str = "",
+    every: bool = False,
+) -> Harvest:
+    """What could become a lesson in sessions.
+
+    Left out: what a stored entry is about, and what was kept or turned down for ever. A person is
+    shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
     memory = Memory(repo.options.state_dir / FOLDER)
-    seen, unread_files = list[TranscriptContents](), dict[str, list[Path]]()
-    if team:
-        place = external_files.typed(external_files.expanded(team), repo.options.cwd)
-        seen += _of_team(place, ref, unread_files)
-    else:
-        files = transcripts(where, repo.options.cwd, folder, since)
-        seen += _of_this_machine(repo, memory, files, unread_files)
-    # a day begins where the person is
-    if since:
-        first = f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
-    else:
-        first = ""
-    events = _each_once(
-        event for transcript in seen for event in transcript.happened if event.at >= first
-    )
+    unread_files: dict[str, list[Path]] = {}
+    contents = _contents(repo, where, source, memory, unread_files)
+    events = _each_once(contents, source.first)
     stated = []
-    for transcript in seen:
-        for row in transcript.stated:
-            if row.at >= first:
-                stated.append(row)
+    for transcript in contents:
+        for statement in transcript.stated:
+            if statement.at >= source.first:
+                stated.append(statement)
     candidates = drafts(events, stated, _stored_already(repo, memory.decided))
-    if not (folder or since or team):
+    if source == ALL_HOSTS:
         _keep_for_hooks(repo.options.state_dir, candidates)
     chosen = []
     for candidate in candidates:
         if not project or external_files.same_name(candidate.project, project):
             chosen.append(candidate)
-    shown = tuple(candidate for candidate in chosen if every or candidate.sure)
-    effect, notes = (
-        measured(in_sessions(events), shown),
-        (*unread_notes(unread_files), *repo.notes()),
+    shown = []
+    for candidate in chosen:
+        if every or candidate.sure:
+            shown.append(candidate)
+    return Harvest(
+        candidates=tuple(shown),
+        unsure=len(chosen) - len(shown),
+        effect=measured(in_sessions(events), shown),
+        transcripts=len(contents),
+        known=sum(transcript.read for transcript in contents),
+        unknown=sum(transcript.unread for transcript in contents),
+        notes=(*unread_notes(unread_files), *repo.notes()),
     )
-    read, unread = sum(each.read for each in seen), sum(each.unread for each in seen)
-    return Harvest(shown, len(chosen) - len(shown), effect, len(seen), read, unread, notes)
 
 
-def _each_once(events: Iterable[Happened]) -> list[Happened]:
-    """Each event once, in their order, also where two transcripts hold it."""
-    # a time to the millisecond is that of one event; one to the second may be that of two sessions
-    once = {(event.at, event.words, "." in event.at or event.session): event for event in events}
-    return sorted(once.values(), key=lambda event: event.at)
+def _contents(
+    repo: Reading,
+    where: Where,
+    source: Source,
+    memory: Memory,
+    unread: dict[str, list[Path]],
+) -> list[TranscriptContents]:
+    """What the transcripts hold; those that cannot be read are noted in `unread` by the reason.
+
+    One on this machine that did not change is not read again.
+    """
+    if source.team:
+        team = external_files.typed(external_files.expanded(source.team), repo.options.cwd)
+        return list(_of_team(team, source.ref, unread))
+    files = transcripts(where, repo.options.cwd, source.folder, source.since)
+    return _of_this_machine(repo, memory, files, unread)
+
+
+def _each_once(contents: Iterable[TranscriptContents], first: str) -> list[Happened]:
+    """Each event from the first moment on once, in order, also where two transcripts hold it."""
+    events: dict[object, Happened] = {}
+    for transcript in contents:
+        for event in transcript.happened:
+            if event.at < first:
+                continue
+            # a time to the millisecond is that of one event; one to the second may be that of two
+            # sessions
+            when = "." in event.at or event.session
+            events[event.at, event.words, when] = event
+    return sorted(events.values(), key=lambda event: event.at)
 
 
 def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> None:
@@ -153,18 +198,18 @@ def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> N
         for x in candidates
         if x.wall
     )
-    git_files.write_json(state_dir / telling.walls.WALLS, list(walls))
+    git_files.write_json(state_dir / FOLDER / WALLS, list(walls))
 
 
 def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:
     """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
-    from ai_lessons.git import checkpoints
+    from ai_lessons.features.harvest import checkpoints
 
     project = next(iter(external_files.names_of(folder)), "")
     for name, place, data in checkpoints.transcripts(folder, ref):
-        records = transcript_files.records_in(data)
+        rows = records.records_in(data)
         try:
-            yield contents_of(sessions_in(records, Transcript(name, "", place)), project, folder)
+            yield contents_of(sessions_in(rows, Transcript(name, "", place)), project, folder)
         except AiLessonsError as error:
             # the others can be read
             unread.setdefault(error.message, []).append(Path(" ".join(cleaned(place).splitlines())))

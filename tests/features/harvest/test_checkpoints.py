@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.errors import NotFound
-from ai_lessons.git import checkpoints
+from ai_lessons.features.harvest import checkpoints
 from real_world import Git, commit_all, put_file
 
 Sessions = list[tuple[str, str, bytes]]
@@ -99,5 +99,5 @@ def test_a_clone_has_neither_form_until_it_does_what_the_hint_says(
 def test_of_trees_that_name_more_files_than_anybody_keeps_only_the_first_are_read(
     code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ai_lessons.git.checkpoints._MOST_FILES", 5)
+    monkeypatch.setattr("ai_lessons.features.harvest.checkpoints._MOST_FILES", 5)
     assert len(list(checkpoints.transcripts(code))) == 1

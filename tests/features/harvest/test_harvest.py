@@ -15,11 +15,11 @@ import yaml
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.agent_host import Host, add
 from interfaces.conftest import RECORDED
-from interfaces.mcp_world import inside
+from interfaces.mcp_world import inside, over_stdio
 from interfaces.world import Run, environment, program_in
 from real_world import Git, commit_all, instead, put_file
 
-EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
+EXAMPLES = Path(__file__).parents[3] / "template-repo/examples"
 FATAL = "fatal: The current branch till has no upstream branch."
 ASKED = r"\[k\]eep, \[n\]ever, \[s\]kip, \[q\]uit, \[\?\]: "
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -90,7 +90,7 @@ def test_compressed_rollouts_that_nothing_reads_are_named_once_unless_they_lie_u
 
 
 def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: ExitStack) -> None:
-    from ai_lessons.git import transcript_files
+    from ai_lessons.features.harvest import records as transcript_files
 
     first = run("contribute", "harvest", "--json").json
     kept = Path.home() / ".local/state/ai-lessons/harvest"
@@ -105,7 +105,7 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, closing: Exi
         read.append(file.name)
         return every(file)
 
-    closing.enter_context(instead("ai_lessons.git.transcript_files.records", noted))
+    closing.enter_context(instead("ai_lessons.features.harvest.records.records", noted))
     shutil.copy(transcript, transcript.with_name("other.jsonl"))
     again = run("contribute", "harvest", "--json").json
     assert read == ["other.jsonl"]
@@ -181,7 +181,7 @@ def test_what_nobody_got_past_is_told_before_the_command_in_its_project_until_it
 
 
 def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path) -> None:
-    from ai_lessons.git import transcript_files
+    from ai_lessons.features.harvest import records as transcript_files
 
     shutil.copy(transcript, transcript.with_name("older.jsonl"))
     os.utime(transcript.with_name("older.jsonl"), (0, 0))
@@ -192,12 +192,12 @@ def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path) ->
             raise KeyboardInterrupt
         return every(file)
 
-    with instead("ai_lessons.git.transcript_files.records", until_pressed):
+    with instead("ai_lessons.features.harvest.records.records", until_pressed):
         assert run("contribute", "harvest").code == 130
     assert left == []
     left[:] = ["older.jsonl"]
     rest = instead(
-        "ai_lessons.git.transcript_files.records",
+        "ai_lessons.features.harvest.records.records",
         lambda file: every(file) if file.name == left.pop() else iter(()),
     )
     with rest:
@@ -306,6 +306,20 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
     child.expect(ASKED)
     assert interrupt(child)[0] == 130
     assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
+
+
+def test_an_agent_judges_every_candidate_by_a_prompt(knowledge: Path, transcript: Path) -> None:
+    with over_stdio() as agent:
+        assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        (drafts,) = agent.ask(agent.client.get_prompt, "harvest").messages
+        for part in (
+            "Only what the user says yes to",
+            f"`git push`: {FATAL}",
+            "git push -u origin HEAD",
+        ):
+            assert part in drafts.content.text
+        (nothing,) = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages
+        assert "Nothing to propose" in nothing.content.text
 
 
 def test_an_agent_is_asked_nothing_and_over_http_nobody_reads_the_transcripts_of_who_serves(

@@ -11,10 +11,11 @@ from collections import Counter, defaultdict
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import quotes as app_quotes
 from ai_lessons.app.answers import LessonDraft
-from ai_lessons.app.quotes import HIDDEN, Quote, Statement
+from ai_lessons.app.quoting import HIDDEN
 from ai_lessons.errors import UsageError
+from ai_lessons.features.harvest import statements
+from ai_lessons.features.harvest.statements import Quote, Statement
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import expression, lessons
 from ai_lessons.model import failures as model_failures
@@ -197,7 +198,7 @@ def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Evide
 
 def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     """One draft for each thing that was said, with all its quotes, the newest first."""
-    for group in app_quotes.grouped(stated):
+    for group in statements.grouped(stated):
         first, sessions = group[-1], len({row.session for row in group})
         quotes = tuple(
             Quote(row.session, row.at, row.text, row.pasted, row.before, row.files) for row in group
@@ -207,7 +208,7 @@ def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
             _id(first.text), STATED, first.project, one_line(first.text, TITLE_LENGTH), "", "",
             f"said in {commands.count(sessions, 'session')}", "", (), Seen(sessions=sessions), (), _evidence(group),
             edited=tuple(file for file, _ in files.most_common(MOST_EDITED)), quotes=quotes,
-            sure=app_quotes.is_sure(group),
+            sure=statements.is_sure(group),
         )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_lessons.model.corrections import corrects, is_handed_on, is_repeated, may_hold
+from ai_lessons.features.harvest.corrections import corrects, is_handed_on, is_repeated, may_hold
 
 CORRECTIONS = (
     "No, we never edit a migration that is merged, because it ran in production: add a new one",

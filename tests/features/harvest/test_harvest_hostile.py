@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.git import databases, transcript_files
+from ai_lessons.features.harvest import records as transcript_files
+from ai_lessons.git import databases
 from interfaces.world import Run
 from real_world import put_file
 
