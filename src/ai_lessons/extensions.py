@@ -78,9 +78,14 @@ class Feature(NamedTuple):
     - `problems`: what is wrong with an entry, see `app.write_checks.problems_of`.
     - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
       `facts_version` is raised where the same entry would give others.
+    - `unproven`: why something that an entry states could not be tried here, see `app.effects`.
     - `notes`: sentences below an answer, see `app.notes`; `beside`: a verdict on an entry that is
       shown.
-    - `shown`: the words of `recall show` for a key of frontmatter, from its value.
+    - `effects`: what a proposal would do once it is approved, see `app.effects`: `stated` by what
+      its text says, `code` in the code around, `sessions` in past ones.
+    - `shown`: the words of `recall show` for a key of frontmatter, from its value; `described`:
+      lines in their place, from all of the frontmatter, see `app.notes.described`.
+    - `diagnostics`: what is wrong in a file of code, see `app.notes.diagnostics`.
     - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
       a sentence at a moment at which no entry is told. `hears`: takes note of an event of a session,
@@ -114,7 +119,11 @@ class Feature(NamedTuple):
     facts_version: int = 1
     notes: str = ""
     beside: str = ""
+    unproven: str = ""
+    effects: Mapping[str, str] = NOTHING
     shown: Mapping[str, str] = NOTHING
+    described: Mapping[str, str] = NOTHING
+    diagnostics: str = ""
     touched: str = ""
     offers: Mapping[str, str] = NOTHING
     hints: Mapping[str, str] = NOTHING

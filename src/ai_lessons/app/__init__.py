@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         code_folder as code_folder, code_history as code_history,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
         edited_files as edited_files, edited_texts as edited_texts,
-        editing as editing, entries as entries, evaluation as evaluation,
+        editing as editing, effects as effects, entries as entries, evaluation as evaluation,
         health as health, index_places as index_places,
         kept_files as kept_files, lessons as lessons, link_effects as link_effects,
         meaning as meaning, merged_proposals as merged_proposals, notes as notes,

@@ -29,6 +29,35 @@ class Touched(NamedTuple):
     became: str = ""
 
 
+class Diagnostic(NamedTuple):
+    """What is wrong in a file of code, at the lines `first` to `last`, counted from 1.
+
+    `handle`: of the entry that says so. `exact`: the lines are those of one statement.
+    """
+
+    handle: str
+    message: str
+    first: int
+    last: int
+    severe: bool = False
+    exact: bool = False
+
+
+def described(key: str, fields: Mapping[str, Any]) -> list[str]:
+    """Lines for people in the place of what a key of frontmatter states; none: as it stands."""
+    place = extensions.named("described").get(key)
+    if place is None:
+        return []
+    describe: Callable[[Mapping[str, Any]], list[str]] = extensions.load(place)
+    return describe(fields)
+
+
+def diagnostics(library: Library, path: str) -> Iterator[Diagnostic]:
+    """What features find wrong in a file of the project around, as it is saved."""
+    for _, look in extensions.added("diagnostics"):
+        yield from look(library, path)
+
+
 def notes_on(library: Library, shown: Sequence[EntrySummary]) -> list[str]:
     """The sentences of features below an answer that shows these entries."""
     sentences: list[str] = []

@@ -5,9 +5,7 @@ Entries whose code, source, use or date says that they may not hold any more.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, date, timedelta
-from shlex import quote as for_shell
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
@@ -16,7 +14,6 @@ from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.sources import GONE
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.model import expression
-from ai_lessons.model.check_drafts import fitting
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.entries import EntrySummary, Filter, Kind, json_fields
 from ai_lessons.model.texts import one_line
@@ -128,23 +125,6 @@ class Review:
             ):
                 yield from findings
 
-    def _check_that_fits(self, rule: EntrySummary, needed: int) -> Iterator[Outdated]:
-        """The check that the words of a rule name, where people have to say it time and again."""
-        kept = self._kept.get(rule.id)
-        if needed < SAID_AGAIN and not (kept and kept.sessions.not_followed):
-            return
-        text = self._repo.catalog.openings([rule.id]).get(rule.id, "")
-        check = fitting(rule.title, text, rule.applies_to or ())
-        if not check:
-            return
-        command = (
-            f"ai-lessons contribute update {rule.handle} --check {for_shell(json.dumps(check))}"
-        )
-        why = "nothing checks it"
-        if needed:
-            why = f"{needed} sessions were about it, and nothing checks it"
-        yield Outdated(rule, "check_fits", f"{why}: {command}")
-
     def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
         by, seen = day_of(summary.review_by), day_of(summary.reviewed)
         rests = seen is not None and self._today < seen + REST
@@ -164,8 +144,6 @@ class Review:
             elif kept.sessions.kept_untold:
                 yield Outdated(summary, "never_broken", kept.line)
         tally = self._tallies.get(summary.id)
-        if summary.kind is Kind.RULE and not summary.check:
-            yield from self._check_that_fits(summary, tally.needed if tally else 0)
         if quote := self._quotes.get(summary.id):
             yield Outdated(
                 summary,
@@ -205,6 +183,4 @@ class Review:
 
 
 # With what the text of a draft begins
-# Sessions that were about a rule, from which a check that fits is offered
-SAID_AGAIN = 2
 _QUOTE = expression(r"\s*+> *+([^\n]*\w[^\n]*)")

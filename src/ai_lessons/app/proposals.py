@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app import secrets, write_checks
+from ai_lessons.app import effects, secrets, write_checks
 from ai_lessons.app.answers import Pending, ProposedFile, RuleDraft, Suggested, Written
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.approval import decisions, outcomes, proposals, state
@@ -24,7 +24,6 @@ from ai_lessons.git.objects import opened, text_of
 from ai_lessons.git.store import Change
 from ai_lessons.model import frontmatter, layout, lessons, markdown
 from ai_lessons.model.approval import entry_end, rule_end
-from ai_lessons.model.check_forms import checks_of, effects, text_checks
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     HANDLE_LENGTH,
@@ -38,7 +37,6 @@ from ai_lessons.model.entries import (
 )
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import globs, place, project_name, side_of
-from ai_lessons.model.rule_checks import EXTRA, runs
 from ai_lessons.search.terms import ALIKE, likeness
 from ai_lessons.search.tokens import words_of
 
@@ -517,6 +515,9 @@ def described(
         links = [link.target for link in entry.links]
         rationale, tags = entry.rationale, entry.tags
         applies_to = tuple(globs(entry.fields.get("applies_to")))
+    effects_of_entry: tuple[str, ...] = ()
+    if entry and facts.get("change") != "removal":
+        effects_of_entry = effects.stated(entry)
     summaries = at.repo.catalog.many(links)
     return Pending(
         added=sum(line.startswith("+") for line in lines),
@@ -527,7 +528,7 @@ def described(
         tags=tags,
         applies_to=applies_to,
         evidence=tuple(summaries[target] for target in dict.fromkeys(links) if target in summaries),
-        effects=tuple(effects(entry.fields)) if entry and facts.get("change") != "removal" else (),
+        effects=effects_of_entry,
         **facts,
     )
 
@@ -696,8 +697,8 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         rule = checked(path, data)
         made = make(at, rule, {path: data}, f"Propose rule: {draft.title}")
     warnings = app.project_code.unmatched(repo, rule.fields.get("applies_to"), project)
-    if not all(map(runs, text_checks(checks_of(rule.fields)))):
-        warnings.append(f"its check was not proven: {EXTRA}")
+    for reason in effects.unproven(rule):
+        warnings.append(f"its check was not proven: {reason}")
     return made._replace(warnings=(*made.warnings, *warnings))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import secrets
+from ai_lessons.app import effects, secrets
 from ai_lessons.app.write_checks import problems_of, texts_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository
@@ -18,12 +18,10 @@ from ai_lessons.git.store import Change, Store
 from ai_lessons.git.uncommitted import loose
 from ai_lessons.git.worktree import walk
 from ai_lessons.model import checks, frontmatter, layout, markdown
-from ai_lessons.model.check_forms import checks_of, text_checks
 from ai_lessons.model.config import DEFAULT_MODEL, parse_config, unknown_keys
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
-from ai_lessons.model.rule_checks import EXTRA, runs
 from ai_lessons.model.texts import codec_of, decode, first_of, one_line
 from ai_lessons.search.catalog_update import join, units
 
@@ -142,21 +140,21 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
     problems += attribute_problems(store, [path for path, _, _ in read])
     shown = [problem for problem in problems if _concerns(problem.path, places)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
-    rules = (
-        entry for entry in entries if entry.kind is Kind.RULE and _concerns(entry.path, places)
-    )
-    unproven = []
-    for rule in rules:
-        if not all(map(runs, text_checks(checks_of(rule.fields)))):
-            unproven.append(rule.path)
-    if unproven:
-        notes = [f"not proven, {EXTRA}: {', '.join(unproven)}"]
-    else:
-        notes = []
-    notes += _unreasoned([entry for entry in entries if _concerns(entry.path, places)])
+    looked_at = [entry for entry in entries if _concerns(entry.path, places)]
+    notes = [*_unproven(looked_at), *_unreasoned(looked_at)]
     return Report(
         tuple(shown), (), sum(_concerns(path, places) for path, _, _ in read), tuple(notes)
     )
+
+
+def _unproven(entries: Sequence[Entry]) -> Iterator[str]:
+    """Names the entries of which something that they state could not be tried here."""
+    paths: dict[str, list[str]] = {}
+    for entry in entries:
+        for reason in effects.unproven(entry):
+            paths.setdefault(reason, []).append(entry.path)
+    for reason, every in paths.items():
+        yield f"not proven, {reason}: {', '.join(every)}"
 
 
 def _unreasoned(entries: Sequence[Entry]) -> Iterator[str]:

@@ -74,7 +74,7 @@ def problems_of(entry: Entry, text: str = "") -> list[Problem]:
     faults = list(check_entry(entry, text))
     for _, problems in extensions.concerning("problems", entry.fields):
         faults += problems(entry, text)
-    return faults
+    return sorted(faults, key=lambda problem: problem.line)
 
 
 class Planned(NamedTuple):

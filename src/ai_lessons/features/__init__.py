@@ -15,6 +15,21 @@ from ai_lessons.extensions import CommandRow, Feature, PromptRow
 # in the order of the help
 ROWS: tuple[Feature, ...] = (
     Feature(
+        "checks",
+        keys=("check",),
+        problems="facts:problems",
+        facts="facts:of_entry",
+        unproven="facts:unproven",
+        effects={
+            "stated": "proposals:stated",
+            "code": "proposals:in_code",
+            "sessions": "proposals:in_sessions",
+        },
+        described={"check": "facts:described"},
+        diagnostics="diagnostics:of_file",
+        outdated="suggestions:outdated",
+    ),
+    Feature(
         "look",
         commands=(
             CommandRow(

@@ -330,8 +330,7 @@ def _about(value: Shown, view: View) -> Iterator[str]:
 
     Ids, hashes and the figures behind a confidence only where the view is verbose.
     """
-    from ai_lessons.app.notes import keys_in_words
-    from ai_lessons.model.check_forms import described
+    from ai_lessons.app.notes import described, keys_in_words
 
     entry, approval = value.entry, value.approval
     yield _joined(
@@ -350,8 +349,11 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     yield _joined(("tags", ", ".join(entry.tags)))
     of_features = keys_in_words(value.frontmatter)
     for key, stated in value.frontmatter.items():
-        if key == "check" and (rows := described(value.frontmatter)):
-            yield from (f"check: {line(rows[0])}", *(f"  {line(row)}" for row in rows[1:]))
+        rows = described(key, value.frontmatter)
+        if rows:
+            yield f"{line(str(key))}: {line(rows[0])}"
+            for row in rows[1:]:
+                yield f"  {line(row)}"
         elif (
             key not in SAID_ELSEWHERE
             and key not in of_features

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.model import anchors, check_forms, expression, layout, lessons, links
+from ai_lessons.model import anchors, expression, layout, lessons, links
 from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
@@ -172,11 +172,11 @@ def _check_lists(entry: Entry) -> Iterator[Complaint]:
 
 def _glob_faults(patterns: str) -> Iterator[tuple[str, str]]:
     for glob in layout.divided(patterns) or [patterns]:
-        if fault := _glob_fault(glob):
+        if fault := glob_fault(glob):
             yield glob, fault
 
 
-def _glob_fault(pattern: str) -> str:
+def glob_fault(pattern: str) -> str:
     """Why a text is no glob over paths of a project; empty if it is one."""
     if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
         return "it must be relative to the project"
@@ -247,14 +247,6 @@ def _check_seen(entry: Entry) -> Iterator[Complaint]:
         yield "seen", "seen has more failures than calls"
 
 
-def _check_check(entry: Entry) -> Iterator[Complaint]:
-    if "check" in KINDS[entry.kind].fields:
-        yield from (("check", fault) for fault in check_forms.faults(entry.fields))
-        for key, glob in check_forms.named_globs(check_forms.checks_of(entry.fields)):
-            if fault := _glob_fault(glob):
-                yield "check", f"{key} {glob!r} is no glob: {fault}"
-
-
 def _check_about(entry: Entry) -> Iterator[Complaint]:
     if (about := entry.fields.get(ABOUT)) is not None:
         yield from ((ABOUT, fault) for fault in anchors.faults(about))
@@ -297,7 +289,7 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
     _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
-    _check_check, _check_about, _check_links,
+    _check_about, _check_links,
 )  # fmt: skip
 
 

@@ -17,20 +17,17 @@ from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms
 from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.check_forms import checks_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.model.layout import any_match
-from ai_lessons.model.rule_checks import InvalidPattern
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ai_lessons.app.answers import Pending
+    from ai_lessons.app.effects import Speaks
     from ai_lessons.app.workspace import Library
     from ai_lessons.model import Where
-    from ai_lessons.model.command_checks import CommandCheck
-    from ai_lessons.model.done_checks import DoneCheck
 
 # Bytes of transcripts that were not read before and are read for the evidence of a proposal
 AT_A_DECISION = 50 << 20
@@ -51,7 +48,7 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     )
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
-    checks = app.played_checks.playable(checks_of(entry.fields))
+    judges = app.effects.in_sessions(entry)
     seen = _read_at_a_decision(opened, where)
     words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
     globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
@@ -72,8 +69,8 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
         for call in each.happened
         if call.project in here and call.fits(forms)
     }
-    played = _played(opened, where, checks, project) if checks else {}
-    if checks:
+    played = _played(opened, where, judges, project) if judges else {}
+    if judges:
         ran = {name for name, speaks in played.items() if speaks}
     every = {x.session for x in rows} | played.keys()
     apart = {name for name in every if f"session {name}" in entry.body} or {
@@ -118,9 +115,9 @@ def _moments_in(projects: Collection[str], seen: Sequence[TranscriptContents]) -
 
 
 def _played(
-    opened: Library, where: Where, checks: Sequence[CommandCheck | DoneCheck], project: str
+    opened: Library, where: Where, judges: Sequence[Speaks], project: str
 ) -> dict[str, bool]:
-    """By session of the project whether a check would have spoken.
+    """By session of the project whether the entry would have spoken.
 
     Reads the newest ones, as many as a reviewer has time for.
     """
@@ -130,7 +127,7 @@ def _played(
         left -= status.st_size
         if left < 0:
             break
-        with suppress(AiLessonsError, InvalidPattern):
+        with suppress(AiLessonsError):
             # one that cannot be read is no evidence
             for transcript in sessions(file):
                 name = name_of(transcript.first_cwd)
@@ -139,8 +136,9 @@ def _played(
                 ):
                     continue
                 session = clean_session(cleaned(transcript.session))
-                speaks = app.played_checks.would_speak(checks, transcript)
-                by_session[session] = by_session.get(session, False) or speaks
+                verdicts = [judge(transcript) for judge in judges]
+                if any(verdict is not None for verdict in verdicts):
+                    by_session[session] = by_session.get(session, False) or any(verdicts)
     return by_session
 
 

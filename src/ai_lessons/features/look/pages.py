@@ -28,7 +28,7 @@ from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import View, count
-from ai_lessons.model import ENTERPRISE, check_forms, expression
+from ai_lessons.model import ENTERPRISE, expression
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Relation
 from ai_lessons.model.frontmatter import listed, read_entry
@@ -620,7 +620,7 @@ def described(shown: Shown, targets: LinkTargets, address: str = "") -> dict[str
     resolve = partial(targets.resolve, shown.entry, address)
     return {
         "title": shown.entry.title, "shown": shown, "entry": shown.entry, "resolve": resolve,
-        "checked": check_forms.described(shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
+        "checked": app.notes.described("check", shown.frontmatter), "applies": _applies(shown.entry, shown.frontmatter),
     }  # fmt: skip
 
 
@@ -661,7 +661,7 @@ def review(opened: Library, asked: Asked) -> Page:
     if pending:
         proposal = pending[chosen]
     if proposal:
-        (proposal,) = app.rule_checks.with_lines_broken(opened, [proposal])
+        (proposal,) = app.effects.in_code(opened, [proposal])
     batch: Sequence[app.answers.Pending] = ()
     if proposal and proposal.batch:
         batch = app.pending_rules.pending_rules(
@@ -738,7 +738,7 @@ def stated(proposal: app.answers.Pending) -> Stated:
     hidden = unseen(
         main.new, proposal.body, f"title: {proposal.title}", f"rationale: {proposal.rationale}"
     )
-    return Stated(_applies(summary, fields), check_forms.described(fields), hidden, apart)
+    return Stated(_applies(summary, fields), app.notes.described("check", fields), hidden, apart)
 
 
 _TOKENS = expression(r"[^\W_]+|[^\w\s]|_")

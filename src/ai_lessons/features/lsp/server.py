@@ -137,26 +137,13 @@ def _changed(entry: EntrySummary, hit: Touched | None) -> str:
 
 
 def breaking(library: Library, path: Path, _text: str) -> Iterable[Note]:
-    """Statements of the file, as it is saved, that break the check of a rule in force, and why the rule is there."""
+    """Statements of the file, as it is saved, that break a rule in force, and why the rule is there."""
     if _in_project(library, path) and path.is_file():
-        report = app.rule_checks.check(library, [str(path)])
-        rules = {}
-        for summary in report.checked:
-            rules[summary.id] = summary
-        for finding in report.findings:
-            if finding.id in rules:
-                why = rules[finding.id].rationale
-            else:
-                why = ""
-            text = ": ".join(line(part) for part in (finding.message, why) if part)
-            severity, first = (
-                ERROR if finding.level == "error" else WARNING,
-                (finding.first or finding.line) - 1,
-            )
-            broken = None
-            if finding.first:
-                broken = first
-            yield Note(finding.handle, severity, text, first, max(finding.last - 1, first), broken)
+        for finding in app.notes.diagnostics(library, str(path)):
+            severity = ERROR if finding.severe else WARNING
+            first, last = finding.first - 1, finding.last - 1
+            broken = first if finding.exact else None
+            yield Note(finding.handle, severity, finding.message, first, last, broken)
 
 
 def saved(library: Library, path: Path, text: str) -> Iterable[Note]:

@@ -203,7 +203,7 @@ def with_lines_broken(call: Call, proposals: Sequence[Pending]) -> tuple[Pending
     """
     if call.tool:
         return tuple(proposals)
-    return app.rule_checks.with_lines_broken(call.library, proposals)
+    return app.effects.in_code(call.library, proposals)
 
 
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
