@@ -28,6 +28,9 @@ class CommandRow(NamedTuple):
     in the help of the program, which loads no command; without one it is a short name that no help
     lists. In a group it is listed behind the command `after`, in the `section` of the help that has
     this heading, or only with `--all`.
+
+    A short name with an `example` is among those of every day in the help of the program, behind
+    the one that begins with `after`.
     """
 
     words: tuple[str, ...]
@@ -35,6 +38,7 @@ class CommandRow(NamedTuple):
     help: str = ""
     after: str = ""
     section: str = ""
+    example: str = ""
 
 
 class PromptRow(NamedTuple):
@@ -75,6 +79,10 @@ class Feature(NamedTuple):
       See `interfaces.cli.command`. A command may declare a tool of MCP.
     - `keys`: of frontmatter. What follows up to `beside` is asked of entries that state one of
       them, and of no other.
+    - `planners`: classes that decide what files become that are added, by the kind of entry, see
+      `app.resource_plan.Planner`.
+    - `elsewhere`: a class that leads to texts outside of the repository, whose path stands in its
+      facts as `elsewhere`, see `search.catalog_update.Elsewhere`.
     - `problems`: what is wrong with an entry, see `app.write_checks.problems_of`.
     - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
       `facts_version` is raised where the same entry would give others.
@@ -114,6 +122,8 @@ class Feature(NamedTuple):
     commands: tuple[CommandRow, ...] = ()
     programs: Mapping[str, str] = NOTHING
     keys: tuple[str, ...] = ()
+    planners: Mapping[str, str] = NOTHING
+    elsewhere: str = ""
     problems: str = ""
     facts: str = ""
     facts_version: int = 1

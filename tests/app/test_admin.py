@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, search_index, setup, sharing, sources, validation
+from ai_lessons.app import entries, health, search_index, setup, sharing, validation
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
 from ai_lessons.search.database import EMBED, RefreshState
@@ -166,22 +166,6 @@ def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends
     done = setup.reindex(library)
     assert (done.missing, done.embedded) == (0, 9)
     assert ("Embedding", 0, 9) in seen
-
-
-def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_is_not_known(
-    world: World, tmp_path: Path
-) -> None:
-    side = f"---\nkind: script\ntitle: older.sh\npath: {tmp_path}/older.sh\n---\n"  # without a hash, as once written
-    later = world.write("global/scripts/unversioned/older.sh.md", side).stat().st_mtime + 60
-    for name in ("fresh", "older"):
-        os.utime(put_file(tmp_path / f"{name}.sh", "#!/bin/sh\n"), (1, 1))
-    world.bring(tmp_path / "fresh.sh", kind=Kind.SCRIPT, in_place=True)
-    assert tuple(sources.stale(world.library.primary)) == ()
-    for name in ("fresh", "older"):
-        os.utime(tmp_path / f"{name}.sh", (later, later))
-    assert [
-        (one.title, "changed" in one.reason) for one in sources.stale(world.library.primary)
-    ] == [("older.sh", True)]
 
 
 def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:

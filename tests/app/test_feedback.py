@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, running, sharing
+from ai_lessons.app import editing, entries, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.event_log import FOLDER
-from app.world import DOC, LESSON, OTHER, SCRIPT, CountingEmbedder, World, lesson, usage_of
+from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson, usage_of
 
 
 def place(world: World, **more: str) -> None:
@@ -66,22 +66,6 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
     assert (
         0.8 < usage_of(world.library, OTHER).confidence < usage_of(world.library, LESSON).confidence
     )
-
-
-@pytest.mark.parametrize(("code", "expected"), [(0, (1, 0)), (3, (0, 1))])
-def test_runs_of_a_script_are_written_down(
-    world: World, code: int, expected: tuple[int, int]
-) -> None:
-    world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
-    world.committed(
-        "global/scripts/unversioned/a.sh.md",
-        f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n",
-    )
-    running.trust_script(world.library, SCRIPT)
-    assert running.run(world.library, SCRIPT, []) == code
-    told = editing.feedback(world.library, SCRIPT, "helpful").usage
-    assert (told.tallies.script_ok, told.tallies.script_failed) == expected
-    assert entries.why(world.library, SCRIPT).usage == told
 
 
 def shared(world: World) -> list[str]:

@@ -173,8 +173,9 @@ def test_delete_takes_a_script_with_its_side_file_and_none_that_lives_elsewhere(
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.committed("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     outside = put_file(tmp_path / "go.sh", "#!/bin/sh\n")
-    made = world.bring(outside, kind=Kind.SCRIPT, in_place=True).written[0]
-    editing.delete(world.library, [SCRIPT, made.handle])
+    side = f"---\nid: {OTHER}\nkind: script\ntitle: out\npath: {outside}\n---\n"
+    world.committed("p/scripts/v1/out.sh.md", side)
+    editing.delete(world.library, [SCRIPT, OTHER])
     assert world.git(world.root, "ls-files") == "README.md"
     assert not (world.root / "p").exists()
     assert outside.exists()

@@ -27,6 +27,7 @@ from ai_lessons.app.setup import init_repository
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, World, lesson, rule
+from real_world import put_file
 
 # made up, and put together so that no scanner finds them
 RANDOM = "q7Zk3Xw9Rt5Lm1Vb8Nc4Hs6Jd2Fg0PyTaUeWoQiKx"
@@ -96,9 +97,6 @@ JOBS: dict[str, Callable[[World], object]] = {
         validation.adopt(w.library, ["notes/plain.md"]),
     ),
     "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
-    "script": lambda w: w.bring(
-        w.write("p/scripts/unversioned/run.sh", f"#!/bin/sh\ncurl -H {KEY}\n"), kind=Kind.SCRIPT
-    ),
     "suggest": lambda w: proposals.suggest_rule(w.library, RuleDraft("Use the key", SECRET)),
     "propose": lambda w: (w.write("p/rules/a.md", rule(SECRET)), proposals.propose(w.library)),
     "setting": lambda w: setup.config_set(w.library, "search.index", f"s3://place/{KEY}"),
@@ -159,11 +157,6 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
     with pytest.raises(InvalidEntry, match="GitLab") as told:
         world.bring(file)
     assert world.bring(file, allow_secrets=[(mark_of(told.value), "of the sandbox")]).written
-    script = tmp_path / "run.sh"
-    script.write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
-    assert world.bring(
-        script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]
-    ).commit
     assert validation.validate(world.library).problems == ()
 
 
@@ -262,12 +255,8 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
     world.write("notes.txt", SECRET)  # no file of ours
     world.commit()
     assert sharing.sync(world.library).sent == 1
-    (tmp_path / "run.sh").write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
-    world.bring(
-        tmp_path / "run.sh",
-        kind=Kind.SCRIPT,
-        allow_secrets=[(mark_of(told.value), "of the sandbox")],
-    )
+    page = put_file(tmp_path / "page.md", f"# Page\n\n{SECRET}")
+    world.bring(page, allow_secrets=[(mark_of(told.value), "of the sandbox")])
     assert sharing.sync(world.library).sent == 1
 
 
@@ -320,11 +309,9 @@ def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(
 def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(
     world: World, tmp_path: Path
 ) -> None:
-    (tmp_path / f"{KEY}.sh").write_text("#!/bin/sh\n")
     (tmp_path / f"{KEY}.md").write_text("# A page\n")
     jobs: tuple[Callable[[], object], ...] = (
         lambda: world.add("A lesson", project=KEY),
-        lambda: world.bring(tmp_path / f"{KEY}.sh", kind=Kind.SCRIPT),
         lambda: world.bring(tmp_path / f"{KEY}.md"),
         lambda: proposals.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
         lambda: world.add("A lesson", tags=[KEY]),

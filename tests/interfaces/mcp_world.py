@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
-from ai_lessons import settings
+from ai_lessons import extensions, settings
 from ai_lessons.interfaces.mcp.server import build
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from interfaces.world import environment
@@ -105,3 +105,12 @@ def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
         )
         with connected(stdio_client(named, errlog=nobody)) as agent:
             yield agent
+
+
+TOOLS_OF_FEATURES = {"run_script": "scripts", "load_lessons": "lesson_program"}
+
+
+def of_features_here(tools: Iterable[str]) -> list[str]:
+    """The tools without those of features that were taken out (`bench.delete_features`)."""
+    here = {feature.name for feature in extensions.rows()}
+    return [tool for tool in tools if TOOLS_OF_FEATURES.get(tool) in {None, *here}]

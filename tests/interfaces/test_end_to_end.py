@@ -243,26 +243,6 @@ def test_raw_text_goes_into_a_pipe_byte_for_byte_and_a_diff_in_a_pipe_can_be_app
     assert "\x1b" not in run("recall", "show", "jira-api/notes.md").out
 
 
-def test_a_script_runs_with_its_arguments_and_exit_code_once_it_is_trusted_until_its_time_is_over(
-    run: Run, knowledge: Path
-) -> None:
-    refused = run("recall", "run-resource", "S-9XW2RB", "--", "--json")
-    assert refused.code == 8
-    assert "trust-script S-9XW2RB" in refused.err
-    assert run("admin", "trust-script", "S-9XW2RB").code == 0
-    done = run("recall", "run-resource", "S-9XW2RB", "--", "--json", "a b")
-    assert (done.code, done.out) == (0, "workflow --json a b\n")
-    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
-    script.write_text("#!/bin/sh\npwd\nexit 7\n")
-    assert run("recall", "run-resource", "S-9XW2RB").code == 8
-    run("admin", "trust-script", "S-9XW2RB")
-    done = run("recall", "run-resource", "S-9XW2RB", "--cwd", knowledge)
-    assert (done.code, done.out) == (7, f"{knowledge}\n")
-    script.write_text("#!/bin/sh\nsleep 60\n")
-    run("admin", "trust-script", "S-9XW2RB")
-    assert run("recall", "run-resource", "S-9XW2RB", "--timeout", "0.2").code == 124
-
-
 DATA = """
 recall search workflow; recall search workflow --explain --context-tags jira-api=1.5 --version v3;
 recall search-resources workflow --type doc; recall show L-8F3K2A; recall show-resource S-9XW2RB; recall list;
@@ -270,7 +250,7 @@ recall tags; recall versions; recall projects; recall related L-8F3K2A --depth 2
 recall diff L-8F3K2A; admin validate; admin doctor; admin stats; admin save; admin reindex;
 admin reindex-resources; admin reindex-resource D-4T7QZM; admin list-stale; admin config get;
 admin config set git.autocommit true; admin hooks install; admin hooks status; admin hooks uninstall;
-admin adopt jira-api/notes.md; admin model status; admin trust-script S-9XW2RB; admin completion bash
+admin adopt jira-api/notes.md; admin model status; admin completion bash
 """
 
 

@@ -113,7 +113,7 @@ def test_an_example_runs(
     monkeypatch: pytest.MonkeyPatch,
     git: Git,
 ) -> None:
-    if "S-9XW2RB" in example:
+    if "run S-9XW2RB" in example:
         assert run("admin", "trust-script", "S-9XW2RB").code == 0
     if "R-" in example:
         request.getfixturevalue("proposal")

@@ -23,8 +23,7 @@ from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
 from interfaces.mcp_world import inside
-from interfaces.world import DOC, LESSON, SCRIPT, Run
-from real_world import put_program
+from interfaces.world import DOC, LESSON
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 ENTRY = EntrySummary(
@@ -219,26 +218,10 @@ def test_any_other_beginning_is_for_the_sdk_and_what_another_program_kept_or_bro
         assert talk(FirstAnswers(file), INITIALIZE) == (False, []), data
 
 
-WAITING = """#!/bin/sh
-# Waits for a file.
-n=0
-while [ ! -e "$1" ]; do
-    n=$((n + 1))
-    [ $n -gt 1000 ] && exit 9
-    sleep 0.05
-done
-echo "came"
-"""
-
-
 WORDS = [f"zqa{letter}x" for letter in "abcdef"]
 
 
-def test_calls_beside_each_other_are_answered_right(
-    knowledge: Path, run: Run, tmp_path: Path
-) -> None:
-    assert run("admin", "trust-script", SCRIPT).code == 0
-
+def test_calls_beside_each_other_are_answered_right(knowledge: Path, tmp_path: Path) -> None:
     def calls(n: int) -> None:
         hits = agent.call("search", query="workflow statuses", type="lesson")["lessons"]
         assert LESSON in {hit["id"] for hit in hits}
@@ -247,33 +230,10 @@ def test_calls_beside_each_other_are_answered_right(
             agent.call("get_resource", resource_id=(DOC, LESSON)[n % 2])["id"]
             == (DOC, LESSON)[n % 2]
         )
-        assert (
-            agent.call("run_script", resource_id=SCRIPT, args=[str(n)])["stdout"]
-            == f"workflow {n}\n"
-        )
         assert [hit["handle"] for hit in agent.call("search", query=WORDS[n])["lessons"]] == [made]
 
     with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(6) as threads:
         list(threads.map(calls, range(6)))
-
-
-def test_a_script_that_runs_keeps_nobody_waiting(knowledge: Path, tmp_path: Path) -> None:
-    waiting = put_program(
-        knowledge.parent / "waiting.sh", WAITING
-    )  # it ends when the file that it is told of is there
-    with inside(tmp_path / "mcp.log") as agent, ThreadPoolExecutor(8) as threads:
-        added = agent.call("add_resource", type="script", path=str(waiting))["written"][0]["id"]
-        come = tmp_path / "come"
-        running = [
-            threads.submit(agent.call, "run_script", resource_id=added, args=[str(come)])
-            for _ in range(4)
-        ]
-        assert agent.call("search", query="workflow")["lessons"]
-        assert agent.call("add_lesson", title="Meanwhile", content="C")["commit"]
-        assert agent.call("get_resource", resource_id=DOC)["id"] == DOC
-        assert not any(one.done() for one in running)
-        come.touch()
-        assert [one.result()["stdout"] for one in running] == ["came\n"] * 4
 
 
 # --- the how-to page about MCP names what exists ---

@@ -49,6 +49,7 @@ def agent(outside: Path, tmp_path: Path) -> Iterator[Agent]:
 def test_no_name_and_no_address_leads_out_of_the_repository(
     agent: Agent, outside: Path, knowledge: Path
 ) -> None:
+    offered = agent.tools()
     for name in (
         one.replace("{outside}", str(outside)).replace("{repo}", str(knowledge)) for one in NAMES
     ):
@@ -57,6 +58,8 @@ def test_no_name_and_no_address_leads_out_of_the_repository(
             ("related", "id"),
             ("run_script", "resource_id"),
         ):
+            if tool not in offered:
+                continue  # of a feature that is not here
             done = agent.result(tool, **{argument: name})
             said = text(done)
             assert done.is_error, (tool, name)

@@ -1,28 +1,21 @@
 """The program as hosts run it: a process, and lines of JSON over its standard streams."""
 
-import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import ai_lessons
 from ai_lessons.interfaces import mcp
-from interfaces.mcp_world import PROGRAM, over_stdio
-from interfaces.world import LESSON, SCRIPT, Run, environment, run_inside
+from interfaces.mcp_peer import PATIENCE, Peer, hello, message, piped, served
+from interfaces.mcp_world import over_stdio
+from interfaces.world import LESSON, Run, run_inside
 from real_world import Git, put_file
 
 MANY = 500
 SKILL = "skill://{name}/{+path}"
-PATIENCE = 60
 NOISY = """
 import os
 from ai_lessons.app import search
@@ -36,75 +29,6 @@ def noisy(library, query):
 search.search = noisy
 main()
 """
-
-
-def message(number: int | None, method: str, **params: Any) -> str:
-    row = {"jsonrpc": "2.0", "method": method, "params": params} | (
-        {} if number is None else {"id": number}
-    )
-    return json.dumps(row) + "\n"
-
-
-class Peer:
-    """The other end of a server's standard streams. Every line that comes must be a message of the protocol."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.came: list[dict[str, Any]] = []
-        self._asked = 0
-
-    def send(self, method: str, *, asks: bool = True, **params: Any) -> int:
-        self._asked += asks
-        self.write(message(self._asked if asks else None, method, **params))
-        return self._asked
-
-    def write(self, text: str) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(text)
-        self.process.stdin.flush()
-
-    def read(self) -> dict[str, Any]:
-        assert self.process.stdout
-        came: dict[str, Any] = json.loads(self.process.stdout.readline())
-        assert came["jsonrpc"] == "2.0"
-        self.came.append(came)
-        return came
-
-    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        while not wanted(came := self.read()):
-            pass
-        return came
-
-    def answer(self, number: int) -> dict[str, Any]:
-        return self.until(lambda came: came.get("id") == number)
-
-    def call(self, tool: str, *, token: str = "", **arguments: Any) -> int:
-        meta: dict[str, Any] = {"_meta": {"progressToken": token}} if token else {}
-        return self.send("tools/call", name=tool, arguments=arguments, **meta)
-
-    def greet(self) -> dict[str, Any]:
-        client = {"name": "tester", "version": "1"}
-        hello = self.send(
-            "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client
-        )
-        said = self.answer(hello)
-        self.send("notifications/initialized", asks=False)
-        return said
-
-
-@contextmanager
-def served(*args: str, code: str = "", **environ: str) -> Iterator[Peer]:
-    """The program and its other end; what it says on stderr is thrown away."""
-    argv = [PROGRAM[0], "-c", code] if code else PROGRAM
-    process = subprocess.Popen(
-        [*argv, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env=environment(**environ),
-    )  # fmt: skip
-    with process:
-        try:
-            yield Peer(process)
-        finally:
-            process.kill()
 
 
 def ended(peer: Peer) -> int:
@@ -139,41 +63,6 @@ def test_the_official_client_finds_everything(knowledge: Path) -> None:
         }
         entry = agent.ask(agent.client.read_resource, f"lessons://entry/{LESSON}").contents[0].text
         assert "two statuses were gone" in entry
-
-
-def test_an_older_client_is_answered_whatever_comes_between_and_its_name_is_the_agent(
-    knowledge: Path, hermetic: Path, git: Git, run: Run
-) -> None:
-    assert run("admin", "trust-script", SCRIPT).code == 0
-    with served() as peer:
-        said = peer.greet()["result"]
-        assert said["serverInfo"]["name"] == "ai-lessons"
-        assert "Search before you begin" in said["instructions"]
-        done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
-        assert done["isError"] is False
-        # a script cannot disturb the protocol, and lines that are no messages do not end it
-        done = peer.answer(
-            peer.call("run_script", resource_id=SCRIPT, args=['{"jsonrpc": "2.0"}'])
-        )["result"]
-        assert done["structuredContent"]["stdout"] == 'workflow {"jsonrpc": "2.0"}\n'
-        peer.write("this is no JSON\n\n[1]\n")
-        assert peer.answer(peer.send("ping"))["result"] == {}
-        peer.answer(peer.call("get_resource", resource_id="L-NOPE22"))
-        # a script that is cancelled is ended, and so is one that runs at a signal
-        pid, number = running(peer, knowledge, run)
-        peer.send("notifications/cancelled", asks=False, requestId=number)
-        assert gone(pid)
-        assert peer.answer(peer.send("ping"))["result"] == {}
-        pid, _ = running(peer, knowledge, run)
-        peer.process.send_signal(signal.SIGTERM)
-        assert peer.process.wait(PATIENCE) == 128 + signal.SIGTERM
-        assert gone(pid)
-    said = git(knowledge, "log", "-1", "--format=%B")
-    assert "Agent: tester" in said
-    assert "Session: mcp-" in said
-    log = hermetic / ".local/state/ai-lessons/mcp.log"
-    assert "L-NOPE22" in log.read_text()
-    assert log.stat().st_mode & 0o077 == 0  # it is for the user alone
 
 
 def test_nothing_but_the_protocol_is_on_stdout_of_the_command_of_the_command_line_too(
@@ -317,70 +206,6 @@ def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another
         assert ended(peer) == 0
 
 
-def running(peer: Peer, knowledge: Path, run: Run) -> tuple[int, int]:
-    """Have the server run a script that takes for ever; its process id and the number of the call."""
-    script = knowledge / "jira-api/scripts/v3/update-workflow.sh"
-    script.write_text('#!/bin/sh\necho $$ > "$1.new"; mv "$1.new" "$1"; sleep 600\n')
-    assert run("admin", "trust-script", SCRIPT).code == 0
-    file = knowledge.parent / "pid"
-    file.unlink(missing_ok=True)
-    number = peer.call("run_script", resource_id=SCRIPT, args=[str(file)], timeout=180)
-    deadline = time.monotonic() + PATIENCE
-    while not file.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return int(file.read_text()), number
-
-
-def gone(pid: int) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def test_a_client_that_goes_away_ends_it_and_the_script_that_runs(
-    knowledge: Path, run: Run
-) -> None:
-    with served() as peer:
-        peer.greet()
-        pid, _ = running(peer, knowledge, run)
-        assert peer.process.stdin
-        assert peer.process.stdout
-        peer.process.stdout.close()
-        peer.process.stdin.close()
-        assert peer.process.wait(PATIENCE) == 0
-        assert gone(pid)
-
-
-def piped(text: str, **environ: str) -> dict[Any, dict[str, Any]]:
-    """The answers to requests that come from a file, by their number."""
-    done = subprocess.run(
-        PROGRAM,
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment(**environ),
-        timeout=PATIENCE,
-    )
-    return {
-        answer["id"]: answer
-        for answer in map(json.loads, done.stdout.splitlines())
-        if "id" in answer
-    }
-
-
-def hello(**capabilities: Any) -> str:
-    client = {"protocolVersion": "2025-06-18", "clientInfo": {"name": "t", "version": "1"}}
-    begins = message(0, "initialize", **client, capabilities=capabilities)
-    return begins + message(None, "notifications/initialized")
-
-
 def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done_also_by_a_second_start(
     knowledge: Path, hermetic: Path, run: Run
 ) -> None:
@@ -403,19 +228,6 @@ def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_don
         titles = [entry["title"] for entry in run("recall", "list", "--json").json]
         assert sum(title.startswith(f"Bear {turn}") for title in titles) == 5
     assert tools[0] == tools[1]
-
-
-def test_a_client_that_has_closed_its_side_cannot_be_asked_and_a_cancelled_request_is_not_waited_for(
-    knowledge: Path, run: Run
-) -> None:
-    file = put_file(knowledge.parent / "slow.sh", "#!/bin/sh\nsleep 600\n")
-    slow = run("contribute", "add-resource", file, "--json").json["id"]  # trusted, as it is ours
-    untrusted, calls = (
-        message(number, "tools/call", name="run_script", arguments={"resource_id": entry})
-        for number, entry in ((3, SCRIPT), (4, slow))
-    )
-    cancelled = message(None, "notifications/cancelled", requestId=4)
-    assert {0, 3} <= piped(hello(elicitation={}) + untrusted + calls + cancelled).keys()
 
 
 def test_help_and_version_are_told(capfd: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import ElicitResult, Implementation, ResourceTemplateReference
 
 from ai_lessons.interfaces.output import DATA
-from interfaces.mcp_world import Agent, inside, talking
+from interfaces.mcp_world import Agent, inside, of_features_here, talking
 from interfaces.mcp_world import text as text_of
 from interfaces.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 from real_world import Git, failing, put_file
@@ -64,7 +64,7 @@ def rule(knowledge: Path, proposal: str, run: Run) -> str:
 def test_the_default_tools_fit_into_the_budget(log: Path, knowledge: Path) -> None:
     with inside(log, "default") as agent:
         offered = agent.tools()
-    assert list(offered) == DEFAULT
+    assert list(offered) == of_features_here(DEFAULT)
     sent = [tool.model_dump(by_alias=True, exclude_none=True) for tool in offered.values()]
     assert len(json.dumps({"tools": sent}, separators=(",", ":"), ensure_ascii=False)) <= BUDGET
     assert all(tool.description and tool.output_schema for tool in offered.values())
@@ -77,11 +77,11 @@ def test_a_host_is_told_which_tools_only_read_and_none_approves_rejects_trusts_o
     assert not [
         name for name in hints if {"approve", "reject", "trust", "delete"} & set(name.split("_"))
     ]
-    assert {name for name, hint in hints.items() if not hint.read_only_hint} == WRITING
-    assert {name for name, hint in hints.items() if hint.destructive_hint} == {
-        "run_script",
-        "unlink",
+    assert {name for name, hint in hints.items() if not hint.read_only_hint} == {
+        *of_features_here(WRITING)
     }
+    destructive = {name for name, hint in hints.items() if hint.destructive_hint}
+    assert destructive == {*of_features_here(["run_script", "unlink"])}
 
 
 def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None:
@@ -185,11 +185,14 @@ def test_a_client_that_validates_takes_the_answer_of_every_tool(
     agent: Agent, rule: str, tmp_path: Path, run: Run
 ) -> None:
     put_file(tmp_path / "more/one.md", "# One\n\nA page.\n")
-    assert run("admin", "trust-script", SCRIPT).code == 0
     assert run("admin", "init", str(tmp_path / ".ai/reference")).code == 0
-    assert CALLS.keys() == agent.tools().keys()
+    offered = agent.tools()
+    assert {*of_features_here(CALLS)} == offered.keys()
     own = agent.call("add_lesson", title="The order of fields is kept", content="Seen.")["handle"]
-    calls = CALLS | {"mark_wrong": {**CALLS["mark_wrong"], "id": own}}
+    calls = {tool: arguments for tool, arguments in CALLS.items() if tool in offered}
+    calls["mark_wrong"] = {**CALLS["mark_wrong"], "id": own}
+    # it has to be trusted first, see the tests of scripts
+    calls.pop("run_script", None)
     answers = {
         tool: agent.result(tool, **arguments) for tool, arguments in calls.items()
     }  # the client validates each
@@ -333,57 +336,6 @@ def test_a_file_and_a_folder_become_resources(agent: Agent, knowledge: Path, git
     assert "New text." in agent.reads("get", id=one["written"][0]["handle"])
     assert agent.call("refresh_resource", all=True)["refreshed"]
     assert "missing.md" in agent.fails("add_resource", type="doc", path=str(folder / "missing.md"))
-
-
-def test_a_script_that_was_added_here_runs(agent: Agent, knowledge: Path) -> None:
-    file = knowledge.parent / "go.sh"
-    file.write_text('#!/bin/sh\necho "out $*"; echo err >&2; cat; exit 3\n')
-    handle = agent.call("add_resource", type="script", path=str(file))["written"][0]["handle"]
-    done = agent.result("run_script", resource_id=handle, args=["a b", "--flag"])
-    assert done.structured_content == {
-        "handle": handle, "exit_code": 3, "timed_out": False, "stdout": "out a b --flag\n", "stderr": "err\n",
-        "omitted_bytes": 0, "notice": DATA,
-    }  # fmt: skip
-    assert "ended with exit code 3" in text_of(done)
-    file.write_text("#!/bin/sh\nsleep 60\n")
-    slow = agent.call("add_resource", type="script", path=str(file), project="slow")["written"][0][
-        "handle"
-    ]
-    assert agent.call("run_script", resource_id=slow, timeout=0.2)["timed_out"] is True
-    assert "its time was over" in agent.reads("run_script", resource_id=slow, timeout=0.2)
-
-
-def test_a_script_that_was_pulled_is_refused(agent: Agent, run: Run) -> None:
-    told = agent.fails("run_script", resource_id=SCRIPT)
-    assert "has never been run on this machine" in told
-    assert "ai-lessons admin trust-script S-9XW2RB" in told
-    assert "only scripts can be run" in agent.fails("run_script", resource_id=LESSON)
-    assert run("admin", "trust-script", SCRIPT).code == 0
-    assert agent.call("run_script", resource_id=SCRIPT, args=["x"])["stdout"] == "workflow x\n"
-
-
-def test_the_person_at_the_client_is_asked_to_trust_a_script(knowledge: Path, log: Path) -> None:
-    asked: list[str] = []
-    answers: list[Any] = [{"run": False}, {"run": True}]
-
-    async def answer(_context: Any, params: Any) -> ElicitResult:
-        asked.append(params.message)
-        return ElicitResult(action="accept", content=answers[len(asked) - 1])
-
-    with talking(log, elicitation_callback=answer) as agent:
-        assert "has never been run on this machine" in agent.fails("run_script", resource_id=SCRIPT)
-        assert agent.call("run_script", resource_id=SCRIPT, args=["x"])["stdout"] == "workflow x\n"
-        assert agent.call("run_script", resource_id=SCRIPT, args=["y"])["stdout"] == "workflow y\n"
-    assert len(asked) == 2
-    assert "#!/bin/sh" in asked[0]
-    with talking(log, session=None, elicitation_callback=answer) as agent:
-        Path(knowledge, "jira-api/scripts/v3/update-workflow.sh").write_text(
-            "#!/bin/sh\necho changed\n"
-        )
-        assert "has never been run" in agent.fails(
-            "run_script", resource_id=SCRIPT
-        )  # over HTTP it may be anybody
-    assert len(asked) == 2
 
 
 def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:

@@ -217,7 +217,6 @@ FOR_PEOPLE = (
     ("admin", "config", "set", "approval.distinct", "false"),
     ("admin", "config", "set", "governance.outbound_policy", "allow_all"),
     ("admin", "config", "set", "git.autocommit", "true"),
-    ("admin", "trust-script", "S-9XW2RB"),
     ("admin", "signers", "team.signers", "--yes"),
     ("contribute", "suggest-rule", "--title", "T", "--rationale", "R", "--approve", "--yes"),
     (

@@ -14,7 +14,6 @@ from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.app.outdated import Outdated
 from ai_lessons.app.promotion import Promoted
-from ai_lessons.app.running import Ran
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
@@ -194,8 +193,6 @@ SHAPED: list[tuple[Any, Any]] = [
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
-    (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted_bytes=5),
-     {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
     (Promoted(LESSON, "project", "user", "copied", FOUND, copy=WRITTEN),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
       "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",

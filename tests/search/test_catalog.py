@@ -92,7 +92,6 @@ def test_a_script_and_its_side_file_come_and_go_independently(world: World) -> N
         None,
     )
     assert location.side_hash
-    assert world.catalog.get(A).script_path == "/opt/run.sh"
 
 
 def test_a_file_that_cannot_be_read_now_is_tried_again(world: World) -> None:

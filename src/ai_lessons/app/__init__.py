@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         resource_plan as resource_plan,
         resource_refresh as resource_refresh, resource_texts as resource_texts,
         resources as resources, review as review, rule_audit as rule_audit,
-        rule_checks as rule_checks, running as running, search as search,
+        rule_checks as rule_checks, search as search,
         search_index as search_index, secrets as secrets, session_acts as session_acts,
         setup as setup, sharing as sharing, pinned_signers as pinned_signers, sources as sources,
         trust as trust, usage as usage, validation as validation,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,9 +16,8 @@ from pathlib import Path
 from time import monotonic, time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ai_lessons import git
+from ai_lessons import extensions, git
 from ai_lessons.app.secrets import masked_entry
-from ai_lessons.app.trust import CodeElsewhere
 from ai_lessons.errors import (
     AiLessonsError,
     AmbiguousName,
@@ -45,6 +43,7 @@ if TYPE_CHECKING:
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.search.catalog import Catalog, Location
+    from ai_lessons.search.catalog_update import Elsewhere
 
 # called as `progress(what, done, total)`, in the thread that does the work
 Progress = Callable[[str, int, int], None]
@@ -158,69 +157,29 @@ class Options(NamedTuple):
             )
 
 
-CODE = frozenset(
-    (".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh")
-)
-_LOADS = expression(
-    r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE
-)
-_OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
-# How a script names its working folder
-HERE = expression(
-    r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b",
-    re.MULTILINE,
-)
+class LazyElsewhere:
+    """The way to texts outside of the repository, which a list that meets none does not load."""
 
+    def __init__(self, place: str, state_dir: Path) -> None:
+        """`place`: of the class of a feature."""
+        self._place, self._state_dir = place, state_dir
 
-def neighbours(
-    script: Path,
-    text: str,
-    read: Callable[[Path], bytes],
-    *,
-    whole: bool = False,
-    in_place: bool = False,
-) -> dict[str, bytes]:
-    """Files below a script's folder that its text names, and those that these name; by path."""
-    contents: dict[str, bytes] = {}
-    while True:
-        words = (
-            frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text))))
-            - sys.stdlib_module_names
-        )
-        words |= sys.stdlib_module_names if in_place else frozenset()
-        new = []
-        for name in _below(script.parent, None if whole else text):
-            if (
-                name not in contents
-                and name != script.name
-                and ((whole and not name.endswith(".md")) or _is_named(Path(name), text, words))
-            ):
-                new.append(name)
-        if not new:
-            return contents
-        contents |= {name: read(script.parent / name) for name in new}
-        text = "\n".join([text, *(contents[name].decode("utf-8", "replace") for name in new)])
+    @cached_property
+    def _way(self) -> Elsewhere:
+        way: Elsewhere = extensions.load(self._place)(self._state_dir, time_ns)
+        return way
 
+    def stamp(self, entry_id: str, path: str) -> str:
+        """Differs once the file was changed."""
+        return self._way.stamp(entry_id, path)
 
-def _is_named(path: Path, text: str, words: frozenset[str]) -> bool:
-    if (path.name in _OF_A_FOLDER and len(path.parts) > 1) or (
-        path.suffix in CODE and path.stem in words
-    ):
-        return True
-    # a name such as `test` is also a word of many languages
-    if "." in path.name:
-        before = r"(?<![\w.-])"
-    else:
-        before = "/"
-    return re.search(rf"{before}{re.escape(path.name)}(?![\w-])", text) is not None
+    def code(self, entry_id: str, path: str) -> bytes:
+        """What the file holds now."""
+        return self._way.code(entry_id, path)
 
-
-def _below(folder: Path, text: str | None) -> Iterator[str]:
-    """Files and links in folders that the text names; in all folders where it is None."""
-    for place, folders, names in os.walk(folder):
-        names += [name for name in folders if Path(place, name).is_symlink()]
-        folders[:] = [name for name in folders if name != ".git" and (text is None or name in text)]
-        yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))
+    def shown(self, entry: Entry) -> Entry:
+        """The entry with its code as it may be shown."""
+        return self._way.shown(entry)
 
 
 NOT_JUDGED = "the rules in force are those of an earlier look: newer commits are not judged yet, the next look goes on"
@@ -751,12 +710,18 @@ class OpenRepository:
         return data, self.store.read(place.side_path) if place.side_path else None
 
     def _code_elsewhere(self, place: Location) -> bytes:
+        elsewhere = self.elsewhere()
+        if elsewhere is None:
+            return b""
         path = str(self.catalog.fields(place.id).get("path") or "")
-        return self.elsewhere().code(place.id, path)
+        return elsewhere.code(place.id, path)
 
-    def elsewhere(self) -> CodeElsewhere:
-        """A look at the code of scripts that are kept where they are."""
-        return CodeElsewhere(self.store.state_dir, time_ns)
+    def elsewhere(self) -> Elsewhere | None:
+        """A look at texts that lie outside of the repository; None where no feature leads there."""
+        for feature in extensions.rows():
+            if feature.elsewhere:
+                return LazyElsewhere(feature.place(feature.elsewhere), self.store.state_dir)
+        return None
 
     def expect(self, ids: Iterable[str]) -> None:
         """Prefetch the texts of these entries."""

@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import proposals
-from ai_lessons.app.running import content, interpreter_of
-from ai_lessons.app.trust import Trust
+from ai_lessons.app.trust import Trust, file_of_script, interpreter_of
 from ai_lessons.errors import Refused
 from ai_lessons.git.plumbing import identity
 from ai_lessons.model import (
@@ -84,7 +83,7 @@ def source_entry(repo: RepositorySession, summary: EntrySummary) -> SourceEntry:
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
         return SourceEntry(entry, text)
-    file, code = content(repo, entry)
+    file, code = file_of_script(repo.store, entry)
     trusted = file.is_relative_to(repo.store.root) or Trust(repo.options.state_dir).knows(
         code, interpreter_of(entry)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets
 from ai_lessons.app.repeated_docs import notes_on_repeated
@@ -15,12 +15,11 @@ from ai_lessons.app.resource_texts import (
     take,
     take_page,
 )
-from ai_lessons.app.running import content, interpreter_of
-from ai_lessons.app.trust import Trust, fingerprint, remember_sources
+from ai_lessons.app.trust import remember_sources
 from ai_lessons.app.write_checks import Planned, checked, new_files, noting
 from ai_lessons.connectors.manifests import Sources
-from ai_lessons.errors import Conflict, InvalidEntry, Problem, Refused, Unreachable, UsageError
-from ai_lessons.git.store import AS_IT_IS, Change
+from ai_lessons.errors import Conflict, Refused, Unreachable, UsageError
+from ai_lessons.git.store import Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Filter, Kind
 from ai_lessons.model.frontmatter import read_entry
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
     from ai_lessons.connectors.web import Web
     from ai_lessons.git.external_files import Outside
+    from ai_lessons.model.entries import EntrySummary
 
 _PAGE_NAMES = expression(
     r"(?i)readme|news|faq|install|changes|changelog|history|hacking|contributing|todo"
@@ -53,10 +53,6 @@ _RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d
 """How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`."""
 
 
-# Keys that say where a text came from
-_SOURCES = {Kind.DOC: ("source_path", "source_url"), Kind.SCRIPT: ("path", "source_path")}
-
-
 def _is_document(name: str) -> bool:
     """Whether a file of a folder is a page that people read, and not what a project is built with."""
     suffix = Path(name).suffix.lower()
@@ -65,26 +61,48 @@ def _is_document(name: str) -> bool:
     return suffix in {*layout.DOC_SUFFIXES, *DOCUMENTS, *MARKUPS} and not _OF_BUILDS.fullmatch(name)
 
 
+class Described(NamedTuple):
+    """A file of the repository as an entry.
+
+    Its frontmatter stands in the file `path`, whose `text` is None where there is no such file yet.
+    """
+
+    entry: Entry
+    path: str
+    text: bytes | None
+
+    def change(self, new: bytes) -> Change:
+        """The write of a new text."""
+        before = None
+        if self.text is not None:
+            before = blob_id(self.text)
+        return Change(self.path, new, expect=before)
+
+
 class Planner:
-    """Decides for one import what each file or page becomes. Asks each source repository once."""
+    """Decides for one import what each file or page becomes: docs. Asks each source repository once.
+
+    A feature whose entries are of another kind has a class below it (`planners` of its row).
+    """
+
+    # Keys that say where a text came from
+    source_keys = ("source_path", "source_url")
 
     def __init__(self, repo: RepositorySession, draft: ResourceDraft) -> None:
         self._repo, self._draft, self._sources = repo, draft, Sources()
         self._versions = tuple(sorted({v for v in draft.versions if v not in {UNVERSIONED, AUTO}}))
         self._now = repo.options.now()
         self._taken: set[str] = set()
-        docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
-        self._known = {
-            (source, frozenset(summary.versions)): summary
-            for summary in docs
-            for key in _SOURCES[Kind.DOC]
-            if (source := getattr(summary, key))
-        }
+        self._known: dict[tuple[str, frozenset[str]], EntrySummary] = {}
+        for doc in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+            for source in (doc.source_path, doc.source_url):
+                if source:
+                    self._known[source, frozenset(doc.versions)] = doc
 
     def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
-        """What is wanted, each behind its name, as it is planned.
+        """Write what is planned, each behind its name, in one commit.
 
-        In one commit, or skipped unless it is `alone`.
+        What cannot be planned is skipped, unless it is `alone`.
         """
         planned: dict[str, Planned] = {}
         skipped: list[tuple[str, str]] = []
@@ -94,30 +112,20 @@ class Planner:
                 planned[result.entry.id] = result
         fresh = [result.entry for result in planned.values() if result.changes]
         done = self._repo.bring(planned.values(), f"Add {len(fresh)} {self._draft.kind}s", skipped)
-        here = set()
-        for summary in self._known.values():
-            here.add(summary.id)
-        notes = notes_on_repeated(self._repo, [entry for entry in fresh if entry.id not in here])
-        done = done._replace(notes=(*done.notes, *notes))
-        entries = (result.entry for result in planned.values())
-        places = (
-            (result.id, result.fields.get(key))
-            for result in entries
-            for key in _SOURCES[result.kind]
-        )
-        remember_sources(
-            self._repo.store.state_dir,
-            [(entry_id, str(place)) for entry_id, place in places if place],
-        )
-        if self._draft.kind is Kind.SCRIPT:
-            # they may run on this machine
-            marks = []
-            for entry in fresh:
-                marks.append(
-                    (entry.path, fingerprint(content(self._repo, entry)[1], interpreter_of(entry)))
-                )
-            Trust(self._repo.options.state_dir).add_all(marks)
-        return done
+        places = []
+        for result in planned.values():
+            for key in self.source_keys:
+                place = result.entry.fields.get(key)
+                if place:
+                    places.append((result.entry.id, str(place)))
+        remember_sources(self._repo.store.state_dir, places)
+        return self.written(done, fresh)
+
+    def written(self, done: Imported, fresh: Sequence[Entry]) -> Imported:
+        """The answer once the entries are there: which of the new ones say what others say already."""
+        here = {doc.id for doc in self._known.values()}
+        new = [entry for entry in fresh if entry.id not in here]
+        return done._replace(notes=(*done.notes, *notes_on_repeated(self._repo, new)))
 
     def plan(self, file: Outside) -> Planned:
         """What the file becomes.
@@ -139,10 +147,7 @@ class Planner:
             raise Refused(
                 "no document, by its name", hint="name the file itself, without --recursive"
             )
-        came = take(file, self._sources, self._repo.options.limits)
-        if self._draft.kind is Kind.SCRIPT:
-            return self._script(came)
-        return self._doc(came)
+        return self.incoming(take(file, self._sources, self._repo.options.limits))
 
     def page(self, url: str, asked: Web, named: Sequence[str]) -> Planned:
         """What the page becomes; one that is here already is asked for only if it is `named`.
@@ -160,7 +165,7 @@ class Planner:
             return Planned(entry, ())
         if came is None:
             raise Unreachable(f"{url}: the server says that it has not changed, and it is not here")
-        return self._doc(came)
+        return self.incoming(came)
 
     def _home(self, came: Incoming, name: str) -> str:
         project = self._draft.project or (
@@ -169,7 +174,8 @@ class Planner:
         project = project or GLOBAL_PROJECT
         return layout.resource_path(self._draft.kind, project, self._versions, name)
 
-    def _doc(self, came: Incoming) -> Planned:
+    def incoming(self, came: Incoming) -> Planned:
+        """What a text that came becomes. Raises as `plan`."""
         summary = self._known.get((came.source, frozenset(self._versions)))
         if summary is not None:
             # the doc is there: it gets the new text and keeps its id
@@ -214,69 +220,10 @@ class Planner:
         text = data.decode("utf-8", "replace")
         return changes | secrets.fields(self._draft.allow_secrets, existing=entry.fields, text=text)
 
-    def _script(self, came: Incoming) -> Planned:
-        if b"\0" in came.data and not came.executable:
-            raise InvalidEntry(
-                [
-                    Problem(
-                        str(came.file.path), "holds a NUL byte and is not executable: not a script"
-                    )
-                ]
-            )
-        source_path = None
-        if not self._draft.in_place:
-            source_path = came.source_path
-        fields = frontmatter.script_fields(
-            frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
-            source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
-            source_path=source_path, content_hash=came.hash,
-            versions=self._versions, tags=sorted(set(self._draft.tags)),
-        )  # fmt: skip
-        fields |= secrets.fields(
-            self._draft.allow_secrets, text=came.data.decode("utf-8", "replace")
-        )
-        if existing := self._script_there(came):
-            return existing
-        path = self._place(came, came.file.name)
-        if self._draft.in_place:
-            # its own words describe it, as they are when they are read
-            side_path, side = layout.side_of(path), markdown.render(fields, "").encode()
-            return Planned(checked(side_path, side), new_files(side_path, side))
-        side = markdown.render(
-            fields, frontmatter.body_of(frontmatter.description(came.data))
-        ).encode()
-        runs = came.executable or came.data.startswith(b"#!")
-        return Planned(checked(path, came.data, side), new_files(path, came.data, side, runs=runs))
-
-    def _script_there(self, came: Incoming) -> Planned | None:
-        """The script itself, if it was imported before and has not changed since."""
-        path, store = self._home(came, came.file.name), self._repo.store
-        side_path = layout.side_of(path)
-        if self._draft.in_place:
-            files = [side_path]
-        else:
-            files = [path, side_path]
-        if path in self._taken or layout.place(path) is None or not all(map(store.exists, files)):
-            return None
-        data = []
-        for file in files:
-            data.append(store.read(file))
-        entry = read_entry(files[0], *data)
-        if self._draft.in_place:
-            same = entry.fields.get("path") == came.source_path
-        else:
-            same = data[0] == came.data
-        if same:
-            return Planned(entry, ())
-        return None
-
     def _place(self, came: Incoming, name: str) -> str:
         path = self._home(came, name)
         layout.check_path(path)
-        if self._draft.kind is Kind.SCRIPT:
-            paths = {path, layout.side_of(path)}
-        else:
-            paths = {path}
+        paths = set(self.paths_of(path))
         if paths & self._taken:
             raise Conflict(
                 f"{path} is taken by another file of this import",
@@ -293,6 +240,10 @@ class Planner:
         self._taken |= paths
         return path
 
+    def paths_of(self, path: str) -> Iterable[str]:
+        """The files of the repository that an entry at `path` takes."""
+        return {path}
+
     def _describe(self, path: str) -> Planned:
         """A file that lies in the repository.
 
@@ -303,35 +254,43 @@ class Planner:
                 f"{path} is no place for an entry",
                 hint="docs/reference/file-format.md names the folders",
             )
-        store, is_script = self._repo.store, self._draft.kind is Kind.SCRIPT
-        data = store.read(path)
-        side_path = layout.side_of(path) if is_script else None
-        side = store.read(side_path) if side_path and store.exists(side_path) else None
-        entry = read_entry(path, data, side)
+        data = self._repo.store.read(path)
+        described = self.described(path, data)
+        entry = described.entry
         if entry.kind is not self._draft.kind:
             raise Conflict(
                 f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}"
             )
-        changes: dict[str, Any] = {}
-        if entry.derived:
-            # an id that others link to already stays
-            changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
-            if not self._repo.catalog.edges(entry.id):
-                changes["id"] = frontmatter.new_id(self._now)
-            if source := self._sources.ref(store.root / path, data):
-                changes["source_ref"] = source
-        versions = self._versions or (
-            () if self._draft.versions else frontmatter.versions_of_place(entry.path)
-        )
+        changes = self._new_identity(entry, data)
+        versions = self._versions
+        if not versions and not self._draft.versions:
+            versions = frontmatter.versions_of_place(entry.path)
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
         changes |= self._new_words(entry, data)
-        as_it_is = (Change(path, AS_IT_IS, expect=blob_id(data)),) if is_script else ()
         if not changes:
             return Planned(entry, ())
-        target, old = (side_path, side) if side_path else (path, data)
-        new = markdown.edit(decode(old or b"", target), changes).encode()
-        changed = checked(path, data, new) if is_script else checked(path, new)
-        return Planned(
-            changed, (*as_it_is, Change(target, new, expect=None if old is None else blob_id(old)))
-        )
+        text = decode(described.text or b"", described.path)
+        new = markdown.edit(text, changes).encode()
+        return self.rewritten(path, data, described, new)
+
+    def _new_identity(self, entry: Entry, data: bytes) -> dict[str, Any]:
+        """What a file gets that says nothing of itself yet."""
+        if not entry.derived:
+            return {}
+        changes = frontmatter.identity(entry) | {"created": frontmatter.stamp(self._now)}
+        # an id that others link to already stays
+        if not self._repo.catalog.edges(entry.id):
+            changes["id"] = frontmatter.new_id(self._now)
+        source = self._sources.ref(self._repo.store.root / entry.path, data)
+        if source:
+            changes["source_ref"] = source
+        return changes
+
+    def described(self, path: str, data: bytes) -> Described:
+        """A file of the repository: its frontmatter stands in it."""
+        return Described(read_entry(path, data), path, data)
+
+    def rewritten(self, path: str, data: bytes, described: Described, new: bytes) -> Planned:  # noqa: ARG002  # a script stays
+        """The same file with new frontmatter."""
+        return Planned(checked(path, new), (described.change(new),))

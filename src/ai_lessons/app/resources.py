@@ -11,6 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.app import meaning
 from ai_lessons.app.answers import Imported, ResourceDraft
 from ai_lessons.app.resource_plan import Planner
@@ -54,9 +55,20 @@ def kind_of(cwd: Path, paths: Sequence[str]) -> Kind:
     scripts = bool(named) and all(
         path.is_file() and external_files.read(path)[0].startswith(b"#!") for path in named
     )
-    if scripts:
+    if scripts and Kind.SCRIPT in extensions.named("planners"):
         return Kind.SCRIPT
     return Kind.DOC
+
+
+def planner_of(kind: Kind) -> type[Planner]:
+    """What decides what files become as entries of a kind. Raises UsageError: none is here."""
+    if kind is Kind.DOC:
+        return Planner
+    place = extensions.named("planners").get(kind)
+    if place is None:
+        raise UsageError(f"a {kind} cannot be added here", hint="--type doc")
+    planner: type[Planner] = extensions.load(place)
+    return planner
 
 
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
@@ -70,7 +82,7 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     repo = library.primary
     if draft.urls:
         return meaning.after_import(repo, _add_pages(repo, draft))
-    files, planner = _files(repo, draft), Planner(repo, draft)
+    files, planner = _files(repo, draft), planner_of(draft.kind)(repo, draft)
     each = (
         (str(file.path), partial(planner.plan, file))
         for file in repo.options.each("reading", files)

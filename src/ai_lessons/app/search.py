@@ -237,7 +237,7 @@ def search(library: Library, query: Query) -> Answer:
     for hit in answer.hits:
         if hit.entry.kind is Kind.SCRIPT:
             scripts.append(hit.entry)
-    if any(script.script_path or script.source_path for script in scripts):
+    if any(script.elsewhere or script.source_path for script in scripts):
         from ai_lessons.app.sources import told_of_sources
 
         answer = answer._replace(notes=(*answer.notes, *told_of_sources(library, scripts)))

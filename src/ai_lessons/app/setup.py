@@ -502,7 +502,7 @@ def reindex(
     for summary in summaries:
         # scripts that are kept elsewhere are read again
         place = None
-        if summary.script_path:
+        if summary.elsewhere:
             place = source_of(repo, summary)
         if place and (
             refs or source_mark(summary.id, place) in known_sources(repo.store.state_dir)

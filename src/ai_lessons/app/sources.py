@@ -25,8 +25,8 @@ def source_of(repo: RepositorySession, summary: EntrySummary) -> str | None:
 
     None: there is none.
     """
-    if summary.kind is Kind.SCRIPT and summary.script_path and not repo.store.exists(summary.path):
-        return summary.script_path
+    if summary.elsewhere and not repo.store.exists(summary.path):
+        return summary.elsewhere
     if summary.kind in {Kind.DOC, Kind.SCRIPT}:
         return summary.source_path or summary.source_url or None
     return None
@@ -68,37 +68,24 @@ def stale(repo: RepositorySession) -> Iterator[Stale]:
     for summary in repo.current().select(
         Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None)
     ):
-        if reason := _moved_on(repo, summary, sources):
+        if reason := became(repo, summary, sources):
             yield Stale(summary.handle, summary.title, str(source_of(repo, summary)), reason)
 
 
 def told_of_sources(library: Library, summaries: Iterable[EntrySummary]) -> list[str]:
-    """A sentence about each of these entries whose file outside the repository changed, or is not read here."""
+    """A sentence about each of these entries whose file outside the repository changed."""
     sentences = []
     for summary in summaries:
-        if summary.script_path or summary.source_path:
+        if summary.elsewhere or summary.source_path:
             repo = library.holding(summary.id)[0]
             sources = known_sources(repo.store.state_dir)
-            reason = _moved_on(repo, summary, sources) or _unread(repo, summary, sources)
+            reason = became(repo, summary, sources)
             if reason:
-                sentences += [f"[{summary.handle}] {reason}"]
+                sentences.append(f"[{summary.handle}] {reason}")
     return sentences
 
 
-def _unread(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
-    """That the code of a script lies in a file that nobody here let be read.
-
-    Empty for all others.
-    """
-    where = summary.script_path
-    if summary.kind is not Kind.SCRIPT or not where or repo.store.exists(summary.path):
-        return ""
-    if source_mark(summary.id, where) in sources:
-        return ""
-    return f"its code is in {where}, which is read once you trust it: ai-lessons admin trust-script {summary.handle}"
-
-
-def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
+def became(repo: RepositorySession, summary: EntrySummary, sources: frozenset[str]) -> str:
     """What became of the file that an entry was read from.
 
     Empty where it is as it was, a page, or not on this machine.
@@ -110,7 +97,7 @@ def _moved_on(repo: RepositorySession, summary: EntrySummary, sources: frozenset
     if not where or is_url(where):
         return ""
     file, ours = external_files.expanded(where), source_mark(summary.id, where) in sources
-    in_place = where == summary.script_path
+    in_place = where == summary.elsewhere
     if not in_place and not (hashed and file.is_absolute() and file.parent.is_dir()):
         # a snapshot, whose source may be on another machine
         return ""

@@ -1,6 +1,6 @@
 """What this user trusts.
 
-Scripts that may run here, and files outside of a repository that are read for it.
+Texts of scripts that may run here, and files outside of a repository that are read for it.
 """
 
 from __future__ import annotations
@@ -8,18 +8,17 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.secrets import masked_entry
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import NotFound
 from ai_lessons.git import external_files, files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from ai_lessons.git.store import Store
     from ai_lessons.model.entries import Entry
 
 SOURCE = "source"
@@ -28,6 +27,26 @@ SOURCE = "source"
 def fingerprint(data: bytes, interpreter: str = "") -> str:
     """The mark of a script: the hash of its bytes, and the interpreter that its side file names."""
     return f"{sha256(data).hexdigest()} {interpreter}".rstrip()
+
+
+def interpreter_of(entry: Entry) -> str:
+    """The interpreter that the side file of a script names; empty if none.
+
+    It decides what runs as much as the code does.
+    """
+    return str(entry.fields.get("interpreter") or "")
+
+
+def file_of_script(store: Store, entry: Entry) -> tuple[Path, bytes]:
+    """Where the runnable file of a script is, and its bytes. Raises NotFound: it is gone."""
+    if store.exists(entry.path):
+        return store.root / entry.path, store.read(entry.path)
+    where = entry.fields.get("path")
+    if not where:
+        back = "bring it back with git, or delete what is left: ai-lessons contribute delete ID"
+        raise NotFound("script file", entry.path, hint=back)
+    file = external_files.expanded(str(where))
+    return file, external_files.read(file)[0]
 
 
 class Trust:
@@ -116,55 +135,3 @@ def real(source: str) -> str:
     if "\0" in source or is_url(source):
         return source
     return os.path.realpath(external_files.expanded(source))
-
-
-class CodeElsewhere:
-    """The code of scripts that are kept where they are, for one look at all of them.
-
-    A pulled entry may name any file of this machine, and what is read of it is searched and shown:
-    only a file that a person of this clone added, or let be read, is.
-    """
-
-    def __init__(self, state_dir: Path, clock: Callable[[], int]) -> None:
-        """`clock` gives nanoseconds since 1970, as files have them."""
-        self._state_dir, self._clock = state_dir, clock
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return known_sources(self._state_dir)
-
-    def is_known(self, entry_id: str, path: str) -> bool:
-        """Whether the file may be read."""
-        return source_mark(entry_id, path) in self._known
-
-    def stamp(self, entry_id: str, path: str) -> str:
-        """Differs once the file was changed; empty where it is gone, or may not be read."""
-        if not self.is_known(entry_id, path):
-            return ""
-        try:
-            status = external_files.expanded(path).stat()
-        except (OSError, ValueError):
-            return ""
-        stamp = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
-        # A file that was written just now may be written again without another time: no stamp is
-        # equal to this one.
-        now = self._clock()
-        if max(status.st_mtime_ns, status.st_ctime_ns) > now - _JUST_NOW:
-            return f"{stamp} {now}"
-        return stamp
-
-    def code(self, entry_id: str, path: str) -> bytes:
-        """What the file holds now; nothing where it cannot, or may not, be read."""
-        with suppress(AiLessonsError):
-            if self.is_known(entry_id, path):
-                return external_files.read(external_files.expanded(path))[0]
-        return b""
-
-    @staticmethod
-    def shown(entry: Entry) -> Entry:
-        """The entry with its code, without what looks like a secret."""
-        return masked_entry(entry)
-
-
-# Nanoseconds: file systems that keep whole seconds hide an edit for up to two
-_JUST_NOW = 2_000_000_000

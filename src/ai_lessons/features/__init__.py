@@ -89,6 +89,27 @@ ROWS: tuple[Feature, ...] = (
             "each of `seen`": "jobs:Seen",
         },
     ),
+    Feature(
+        "scripts",
+        commands=(
+            CommandRow(
+                ("run",),
+                "commands:run",
+                "Run a script.",
+                after="contribute add-resource",
+                example="run S-9XW2RB",
+            ),
+            CommandRow(("recall", "run"), "commands:run", after="show", section="Commands"),
+            CommandRow(("recall", "run-resource"), "commands:run_resource"),
+            CommandRow(("admin", "trust-script"), "commands:trust_script", after="adopt"),
+        ),
+        keys=("path",),
+        planners={"script": "planning:ScriptPlanner"},
+        elsewhere="in_place:CodeElsewhere",
+        facts="in_place:facts",
+        notes="in_place:notes",
+        answers={"`recall run`": "jobs:Ran"},
+    ),
     Feature("hosts", hosts=":HOSTS"),
     Feature(
         "harvest",

@@ -29,7 +29,6 @@ from ai_lessons.model.entries import Kind
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.app.running import Ran
     from ai_lessons.interfaces.cli.command import Tool
     from ai_lessons.interfaces.output import AgentText
 
@@ -67,23 +66,6 @@ def _framed(value: Shown) -> tuple[Shown, text.Frame]:
     if value.section is None and len(value.body) > OUTLINE and len(value.sections) > 1:
         value = value._replace(body=_beginning(value.body))
     return value, lambda text, what=label: marked(what, cut(text, where))
-
-
-def ran(value: Ran, _view: View) -> str:
-    """How a script ended, and what it printed between marks."""
-    how = (
-        "was stopped: its time was over"
-        if value.timed_out
-        else f"ended with exit code {value.exit_code}"
-    )
-    streams = (("stdout", value.stdout), ("stderr", value.stderr))
-    blocks = [f"[{line(value.entry.handle)}] {line(value.entry.title)} {how}."]
-    texts = [
-        marked(f"{name} of the script", clean(text).rstrip("\n"))
-        for name, text in streams
-        if text.strip()
-    ]
-    return "\n\n".join([*blocks, *(texts or ["It printed nothing."])])
 
 
 def marked(what: str, text: str) -> str:

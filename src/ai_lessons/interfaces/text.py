@@ -195,12 +195,9 @@ def approved(approval: Approval | None) -> str:
 
 
 def _where(entry: EntrySummary, view: View) -> str:
-    """Where its file is; a script that is kept elsewhere is there."""
-    kept = None
-    if entry.kind is Kind.SCRIPT:
-        kept = entry.script_path
-    if kept:
-        return line(str(kept))
+    """Where its file is, perhaps outside of the repository."""
+    if entry.elsewhere:
+        return line(entry.elsewhere)
     return view.place(entry.path, entry.tier)
 
 

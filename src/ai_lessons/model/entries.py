@@ -214,6 +214,8 @@ class KindFacts(NamedTuple):
 REVIEW_KEYS = ("review_by", "reviewed")
 # The key of any kind that holds its anchors, see `model.anchors`
 ABOUT = "about"
+# A fact of any feature: where the text of an entry lies outside of the repository
+ELSEWHERE = "elsewhere"
 _COPIED = ("source_path", "source_ref", "content_hash")
 _OF_PAGE = ("source_url", "source_date", "etag")
 
@@ -225,7 +227,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     ),
     Kind.SCRIPT: KindFacts(
         "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", *_COPIED, "interpreter")),
-        versioned=True, summarised=("path", *_COPIED, *REVIEW_KEYS),
+        versioned=True, summarised=(*_COPIED, *REVIEW_KEYS),
     ),
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
@@ -439,8 +441,7 @@ class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file
-    states, empty where it does not: `from_` is the key `from`, `script_path` the key `path` of a
-    script that is kept elsewhere, `seen` the numbers of `command_patterns.Seen`, `check` what is
+    states, empty where it does not: `from_` is the key `from`, `seen` the numbers of `command_patterns.Seen`, `check` what is
     needed to run each of its checks, `start` where the confidence of a promoted lesson begins,
     `claimed` what the author of an imported one was sure of, 0 to 1.
     """
@@ -473,7 +474,6 @@ class EntrySummary(NamedTuple):
     seen: Sequence[int] | None = None
     start: float | None = None
     claimed: float | None = None
-    script_path: str = ""
     source_path: str = ""
     source_ref: str = ""
     source_url: str = ""
@@ -490,6 +490,16 @@ class EntrySummary(NamedTuple):
     beside: Beside = Beside()
     # of what an entry comes from, the lesson that vouches for less than the entry itself
     weakest: Mapping[str, Any] | None = None
+    # what features keep of it, by their names
+    facts: Mapping[str, Mapping[str, Any]] | None = None
+
+    @property
+    def elsewhere(self) -> str:
+        """Where its text lies outside of the repository, as a feature says; mostly nowhere."""
+        for facts in (self.facts or {}).values():
+            if ELSEWHERE in facts:
+                return str(facts[ELSEWHERE])
+        return ""
 
     def as_json(self, *, scored: bool = False) -> dict[str, Any]:
         """What every entry has, and what results of its kind show.

@@ -666,7 +666,7 @@ _COUNTED = {
 }
 
 # Raise it when the same file would be read into another entry, or a table is filled in another way
-VERSION = 25
+VERSION = 26
 
 
 def schema() -> Schema:
@@ -952,12 +952,16 @@ class Catalog(Database, CatalogReader):
     def _ids_titled(self, name: str) -> list[str]:
         """The entries with this title, in any case, and scripts that are kept elsewhere, at this path."""
         title = " ".join(normalize("NFC", name).casefold().split())
-        rows = self.rows("SELECT id, title, json_extract(summary, '$.script_path') FROM shown")
         titled = []
-        for entry_id, text, _ in rows:
+        for entry_id, text in self.rows("SELECT id, title FROM shown"):
             if normalize("NFC", text).casefold() == title:
                 titled.append(entry_id)
-        return titled or [entry_id for entry_id, _, path in rows if path == name]
+        if titled:
+            return titled
+        in_place = self.rows(
+            "SELECT id FROM shown JOIN elsewhere USING (id) WHERE elsewhere.path = ?", (name,)
+        )
+        return [entry_id for (entry_id,) in in_place]
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was just written, unique among the entries of the last refresh."""

@@ -462,7 +462,7 @@ class CatalogRecord(NamedTuple):
     opening: str
     failures: tuple[str, ...]
     terms: Mapping[str, int]
-    facts: Mapping[str, str]
+    facts: Mapping[str, Mapping[str, Any]]
 
 
 class FolderChange:
@@ -504,6 +504,9 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
     """
     in_place = entry.path != file
     tags, versions = _values(entry.tags), _values(entry.versions)
+    facts, summary = facts_of_features(entry), summary_fields(entry)
+    if facts:
+        summary["facts"] = facts
     row: dict[str, str | int | None] = {
         "file": file,
         "standing": _HIDDEN,
@@ -522,7 +525,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         "tags": SEPARATOR.join(tags),
         "versions": SEPARATOR.join(versions),
         "snippet": snippet(entry),
-        "summary": _json(summary_fields(entry), ascii_only=False),
+        "summary": _json(summary, ascii_only=False),
         "hash": None if in_place else file_hash,
         "side_hash": file_hash if in_place else side_hash,
         "code_hash": blob_id(entry.code.encode()) if in_place and entry.code else None,
@@ -540,13 +543,12 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
             if shape
         )
     fields = _json(dict(entry.fields), ascii_only=True)
-    facts = facts_of_features(entry)
     return CatalogRecord(
         row, tags, versions, entry.links, fields, opening, tuple(failures), held, facts
     )
 
 
-def facts_of_features(entry: Entry) -> dict[str, str]:
+def facts_of_features(entry: Entry) -> dict[str, Mapping[str, Any]]:
     """What each feature keeps of an entry, as JSON.
 
     Its `facts` gives a mapping, of which an empty one is not kept.
@@ -555,7 +557,7 @@ def facts_of_features(entry: Entry) -> dict[str, str]:
     for feature, facts_of in extensions.concerning("facts", entry.fields):
         facts: Mapping[str, Any] = facts_of(entry)
         if facts:
-            kept[feature] = _json(facts, ascii_only=False)
+            kept[feature] = facts
     return kept
 
 
@@ -568,7 +570,7 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 # Keys of files that cannot be a field's name, or are another's
-_FIELDS = {"from": "from_", "path": "script_path"}
+_FIELDS = {"from": "from_"}
 
 
 def summary_fields(entry: Entry) -> dict[str, Any]:
@@ -693,7 +695,10 @@ def _replace(
         "INSERT INTO failures VALUES (?, ?)",
         [(key, words) for key, r in keyed for words in r.failures],
     )
-    facts = [(key, feature, kept) for key, r in keyed for feature, kept in r.facts.items()]
+    facts = []
+    for key, r in keyed:
+        for feature, kept in r.facts.items():
+            facts.append((key, feature, _json(kept, ascii_only=False)))
     db.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
     links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
     db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)

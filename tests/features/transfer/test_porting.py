@@ -19,7 +19,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, Usa
 from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
-from app.world import LESSON, OTHER, RULE, World, lesson, options, rule
+from app.world import LESSON, OTHER, RULE, SCRIPT, World, lesson, options, rule
 from real_world import put_file, put_files
 
 IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
@@ -237,13 +237,13 @@ def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewher
     world: World, other: Library, tmp_path: Path
 ) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
-    (kept,) = world.bring(
-        put_file(tmp_path / "run.sh", "#!/bin/sh\n"), kind=Kind.SCRIPT, in_place=True
-    ).written
+    kept = "global/scripts/unversioned/run.sh"
+    side = f"---\nid: {SCRIPT}\nkind: script\ntitle: run.sh\npath: {tmp_path}/run.sh\n---\n"
+    world.committed(f"{kept}.md", side)
     transfer.export_file(world.library, tmp_path / "k.json")
     put_files(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
     done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
-    assert {one.path for one in done.written} == {"jira/docs/unversioned/api-qqq111.md", kept.path}
+    assert {one.path for one in done.written} == {"jira/docs/unversioned/api-qqq111.md", kept}
     files = [
         [file for file in exported(one)["files"] if file["kind"] == "script"]
         for one in (world.library, other)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.interfaces.cli.call import Call
-    from ai_lessons.interfaces.output import View
 
 # These commands hang in the group of that name
 part = Group("admin")
@@ -163,40 +162,6 @@ def stats(call: Call) -> None:
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep their ids when they are moved."""
     call.answer(app.validation.adopt(call.library, paths), text_jobs.writes)
-
-
-@admin.command("trust-script", examples=["S-9XW2RB"])
-@options.id_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def trust_script(call: Call, ref: str, yes: bool) -> None:
-    """Trust a script, and the files beside it that it names, as they are now on this machine.
-
-    A change asks again.
-
-    What this machine has not trusted yet is shown whole, and that text is what is trusted.
-    """
-    shown: list[str] = []
-
-    def agreed(path: str, text: str) -> bool:
-        if call.can_ask and not yes:
-            return prompts.confirm(
-                "\nTrust this text from now on?", *prompts.shown_to_trust(path, text)
-            )
-        shown.extend(prompts.shown_to_trust(path, text))
-        return True
-
-    def drawn(paths: Sequence[str], view: View) -> str:
-        rows = list(shown)
-        if rows:
-            rows.append("")
-        for path in paths:
-            rows.append(f"Trusted as it stands: {view.place(path)}")
-        return "\n".join(rows)
-
-    def data(paths: Sequence[str]) -> dict[str, object]:
-        return {"path": paths[0], "beside": paths[1:], "shown": "\n".join(shown)}
-
-    call.answer(app.running.trust_script(call.library, ref, agreed), drawn, data)
 
 
 @admin.group("config")

@@ -371,9 +371,18 @@ class LazyGroup(Group):
         for name, (_, text) in self.lazy.items():
             texts[name] = text
         for row, _ in extensions.commands():
-            if row.help:
+            if row.help and not row.example:
                 texts[row.words[0]] = row.help
         return texts
+
+    def _every_day(self) -> list[tuple[str, str]]:
+        """The calls of every day, with those of features in their places."""
+        calls = list(self.everyday)
+        for row, _ in extensions.commands():
+            if row.example:
+                before = [n for n, (call, _) in enumerate(calls) if call.startswith(row.after)]
+                calls.insert(max(before) + 1, (row.example, row.help))
+        return calls
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import the group now."""
@@ -392,12 +401,12 @@ class LazyGroup(Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Everyday commands, groups, options."""
         with formatter.section("Every day"):
-            formatter.write_dl(self.everyday, col_max=48)
+            formatter.write_dl(self._every_day(), col_max=48)
         with formatter.section("All commands"):
             formatter.write_dl([(f"{name} --help", text) for name, text in self._helps().items()])
         short = dict.fromkeys(self.short)
         # the section for every day has shown these with an example each
-        for example, _ in self.everyday:
+        for example, _ in self._every_day():
             short.pop(example.split(" ")[0], None)
         with formatter.section("Short forms"):
             formatter.write_text(", ".join(short))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from datetime import UTC
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +31,7 @@ SORTS = ("newest", "title", "path", "created")
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
 
 
-SECTIONS = {"Commands": "search show run list context related log diff why why-told"}
+SECTIONS = {"Commands": "search show list context related log diff why why-told"}
 
 
 @click.group("recall", cls=Group, sections=SECTIONS)
@@ -148,48 +147,6 @@ def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.say(clean(shown.raw).rstrip("\n"), paged=True)
     else:
         call.exactly(shown.raw)
-
-
-@recall.command(
-    "run",
-    examples=["S-9XW2RB -- --dry-run v3", "S-9XW2RB --timeout 30"],
-    tool=Tool(
-        "run_script",
-        [
-            Argument("resource_id", "ref"),
-            "args",
-            Argument("timeout", note="seconds", default=120.0),
-        ],
-        lambda: app.running.Ran,
-        "Run a script that this machine trusts.",
-        destroys=True,
-        alone=True,
-    ),
-)
-@options.id_argument
-@click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
-@click.option(
-    "--timeout",
-    metavar="S",
-    type=click.FloatRange(0, min_open=True),
-    help="Stop it after S seconds.",
-)
-@click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
-def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
-    """Run a script and exit with its exit code.
-
-    A script that this machine has not run before is shown first, on a terminal, and you are asked.
-    """
-    if call.tool:
-        result = app.running.run_captured(
-            call.library, ref, args, timeout=timeout, interrupted=call.interrupted
-        )
-        call.answer(result, agent_text.ran)
-        return 0
-    folder = None
-    if cwd:
-        folder = Path(call.settings.cwd, cwd).resolve()
-    return app.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
 @recall.command("list", examples=["--type lesson", "--project jira-api --sort title --json"])
@@ -440,7 +397,6 @@ recall.add_aliases(
             "Read a search result, or a section of it by number or heading.",
         ),
     ),
-    Alias("run-resource", "run"),
 )
 
 

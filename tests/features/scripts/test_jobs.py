@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, running
+from ai_lessons.app import editing, entries
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
 
@@ -24,13 +25,13 @@ def script(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
 def test_arguments_exit_code_and_folder_go_through(
     world: World, script: str, tmp_path: Path
 ) -> None:
-    assert running.run(world.library, script, ["a b", "*", "--flag"]) == 7
+    assert jobs.run(world.library, script, ["a b", "*", "--flag"]) == 7
     assert (tmp_path / "out").read_text() == f"{tmp_path}|a b|*|--flag|"
     (tmp_path / "else").mkdir()
-    assert running.run(world.library, script, [], cwd=tmp_path / "else") == 7
+    assert jobs.run(world.library, script, [], cwd=tmp_path / "else") == 7
     assert (tmp_path / "out").read_text() == f"{tmp_path}/else|"
     with pytest.raises(NotFound, match="nowhere"):
-        running.run(world.library, script, [], cwd=tmp_path / "nowhere")
+        jobs.run(world.library, script, [], cwd=tmp_path / "nowhere")
 
 
 def test_asking_decides_and_is_remembered_until_the_content_changes(world: World) -> None:
@@ -43,21 +44,21 @@ def test_asking_decides_and_is_remembered_until_the_content_changes(world: World
 
     library = world.fresh(ask_trust=ask)
     with pytest.raises(Refused):
-        running.run(library, "p/scripts/v1/go.sh", [])
-    assert running.run(library, "p/scripts/v1/go.sh", []) == 3
-    assert running.run(library, "p/scripts/v1/go.sh", []) == 3
+        jobs.run(library, "p/scripts/v1/go.sh", [])
+    assert jobs.run(library, "p/scripts/v1/go.sh", []) == 3
+    assert jobs.run(library, "p/scripts/v1/go.sh", []) == 3
     assert asked == [(str(world.root / "p/scripts/v1/go.sh"), "#!/bin/sh\nexit 3\n")] * 2
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\nexit 4\n")
-    assert running.run(library, "p/scripts/v1/go.sh", []) == 4
+    assert jobs.run(library, "p/scripts/v1/go.sh", []) == 4
     assert len(asked) == 3
-    assert running.run(world.fresh(), "p/scripts/v1/go.sh", []) == 4
+    assert jobs.run(world.fresh(), "p/scripts/v1/go.sh", []) == 4
 
 
 def test_trust_by_hand_is_for_the_content_and_survives_a_move(world: World) -> None:
     file = world.write("p/scripts/v1/go.sh", "#!/bin/sh\nexit 5\n")
-    assert running.trust_script(world.library, "p/scripts/v1/go.sh") == (str(file),)
+    assert jobs.trust_script(world.library, "p/scripts/v1/go.sh") == (str(file),)
     file.rename(world.root / "p/scripts/v1/went.sh")
-    assert running.run(world.library, "p/scripts/v1/went.sh", []) == 5
+    assert jobs.run(world.library, "p/scripts/v1/went.sh", []) == 5
     assert not list(world.root.rglob("*trust*"))
 
 
@@ -69,7 +70,7 @@ def test_another_interpreter_is_another_thing_to_trust(world: World, script: str
         world.read(side).replace("created:", f"interpreter: {sys.executable} -c exit(9)\ncreated:"),
     )
     with pytest.raises(Refused):
-        running.run(world.library, script, [])
+        jobs.run(world.library, script, [])
 
 
 def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -> None:
@@ -77,24 +78,24 @@ def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -
     head = f"kind: script\ntitle: go\nversions:\n  - v1\ninterpreter: {sys.executable}\n"
     world.write("p/scripts/v1/go.txt.md", f"---\n{head}---\n")
     made = world.bring(world.root / "p/scripts/v1/go.txt", kind=Kind.SCRIPT).written[0]
-    assert running.run(world.library, made.id, []) == 6
+    assert jobs.run(world.library, made.id, []) == 6
 
 
 def test_only_scripts_that_are_there_run(world: World, tmp_path: Path) -> None:
     made = world.add("a lesson")
     with pytest.raises(UsageError, match="lesson"):
-        running.run(world.library, made.handle, [])
+        jobs.run(world.library, made.handle, [])
     with pytest.raises(UsageError, match="lesson"):
-        running.trust_script(world.library, made.handle)
+        jobs.trust_script(world.library, made.handle)
     (tmp_path / "gone.sh").write_text("#!/bin/sh\n")
     kept = world.bring(tmp_path / "gone.sh", kind=Kind.SCRIPT, in_place=True).written[0]
     (tmp_path / "gone.sh").unlink()
     with pytest.raises(NotFound, match=r"gone\.sh"):
-        running.run(world.library, kept.id, [])
+        jobs.run(world.library, kept.id, [])
     world.write("p/scripts/v1/x.sh", "#!/no/such/interpreter\n")
-    running.trust_script(world.library, "p/scripts/v1/x.sh")
+    jobs.trust_script(world.library, "p/scripts/v1/x.sh")
     with pytest.raises(NotFound, match="interpreter"):
-        running.run(world.library, "p/scripts/v1/x.sh", [])
+        jobs.run(world.library, "p/scripts/v1/x.sh", [])
 
 
 def test_a_link_to_a_script_outside_is_not_followed(world: World, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_link_to_a_script_outside_is_not_followed(world: World, tmp_path: Path
     (world.root / "p/scripts/v1/link.sh").symlink_to(tmp_path / "real.sh")
     assert world.titles() == ["other.sh"]
     with pytest.raises(NotFound):
-        running.run(world.library, "p/scripts/v1/link.sh", [])
+        jobs.run(world.library, "p/scripts/v1/link.sh", [])
 
 
 def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Path) -> None:
@@ -111,9 +112,9 @@ def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Pa
     head = f"---\nid: {SCRIPT}\nkind: script\ntitle: far\npath: {tmp_path}/far.sh\n---\n"
     world.write("p/scripts/v1/far.sh.md", head)
     with pytest.raises(Refused):
-        running.run(world.library, SCRIPT, [])
-    assert running.trust_script(world.library, SCRIPT) == (str(tmp_path / "far.sh"),)
-    assert running.run(world.library, SCRIPT, []) == 2
+        jobs.run(world.library, SCRIPT, [])
+    assert jobs.trust_script(world.library, SCRIPT) == (str(tmp_path / "far.sh"),)
+    assert jobs.run(world.library, SCRIPT, []) == 2
 
 
 PULLED = {
@@ -186,12 +187,12 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
         pytest.skip(f"{program} is not installed")
     path = f"p/scripts/v1/{name}"
     world.write(path, text)
-    running.trust_script(world.library, path)
-    assert running.run_captured(world.library, path, [], timeout=60).exit_code == 0
+    jobs.trust_script(world.library, path)
+    assert jobs.run_captured(world.library, path, [], timeout=60).exit_code == 0
     world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])  # as a pull brings it
     cwd = world.root / "p/scripts/v1" if here else world.root
     try:
-        told = running.run_captured(world.library, path, [], cwd=cwd, timeout=60).stdout
+        told = jobs.run_captured(world.library, path, [], cwd=cwd, timeout=60).stdout
     except Refused as error:
         told = error.message
     assert "ours" in told or Path(beside).name in told
@@ -207,20 +208,20 @@ def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: Worl
     helper = "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
     world.write("p/scripts/v1/lib/helper.py", helper)
     world.write("p/scripts/v1/lib/d.csv", "one,two")
-    trusted = running.trust_script(world.library, "p/scripts/v1/a.py")
+    trusted = jobs.trust_script(world.library, "p/scripts/v1/a.py")
     assert [path.rpartition("/v1/")[2] for path in trusted] == [
         "a.py",
         "lib/__init__.py",
         "lib/d.csv",
         "lib/helper.py",
     ]
-    ran = running.run_captured(world.library, "p/scripts/v1/a.py", [])
+    ran = jobs.run_captured(world.library, "p/scripts/v1/a.py", [])
     words, place = ran.stdout.split()
     assert words == "one,two"
     assert not Path(place).exists()
     world.write("p/scripts/v1/lib/helper.py", "X = 1\n")
     with pytest.raises(Refused, match=r"lib/helper\.py"):
-        running.run(world.library, "p/scripts/v1/a.py", [])
+        jobs.run(world.library, "p/scripts/v1/a.py", [])
 
 
 @pytest.mark.parametrize("beside", ["helper.py", "json.py"])
@@ -231,12 +232,12 @@ def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(
         "import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n"
     )
     made = world.bring(tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
-    assert running.run(world.library, made.id, []) == 0
+    assert jobs.run(world.library, made.id, []) == 0
     (tmp_path / beside).write_text("raise SystemExit(9)\n")
     with pytest.raises(Refused, match=beside):
-        running.run(world.library, made.id, [])
-    running.trust_script(world.library, made.id)
-    assert running.run(world.library, made.id, []) == 9
+        jobs.run(world.library, made.id, [])
+    jobs.trust_script(world.library, made.id)
+    assert jobs.run(world.library, made.id, []) == 9
 
 
 def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
@@ -250,18 +251,18 @@ def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
 
     library = world.fresh(ask_trust=ask)
     for _ in range(2):
-        assert running.run(library, "p/scripts/v1/a.sh", []) == 3
+        assert jobs.run(library, "p/scripts/v1/a.sh", []) == 3
     both = '--- a.sh\n. "$(dirname "$0")/b.sh"\n\n--- b.sh\nexit 3\n'
     assert asked == [(f"{world.root}/p/scripts/v1/a.sh, with b.sh beside it,", both)]
 
 
 def test_a_script_reads_data_of_the_folder_in_which_it_is_run(world: World) -> None:
     world.write("p/scripts/v1/a.sh", "cat data.txt\n")
-    running.trust_script(world.library, "p/scripts/v1/a.sh")
+    jobs.trust_script(world.library, "p/scripts/v1/a.sh")
     (world.root / "p/in").mkdir()
     world.write("p/in/data.txt", "ours")
     assert (
-        running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout
+        jobs.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout
         == "ours"
     )
 
@@ -279,9 +280,9 @@ def test_an_interpreter_is_no_file_that_a_pull_brings(world: World) -> None:
             "p/scripts/v1/a.txt.md",
             f"---\nkind: script\ntitle: a\ninterpreter: {interpreter}\n---\n",
         )
-        running.trust_script(world.library, "p/scripts/v1/a.txt")
+        jobs.trust_script(world.library, "p/scripts/v1/a.txt")
         with pytest.raises(Refused, match="interpreter that a pull can bring"):
-            running.run(world.library, "p/scripts/v1/a.txt", [], cwd=world.root)
+            jobs.run(world.library, "p/scripts/v1/a.txt", [], cwd=world.root)
 
 
 @pytest.mark.parametrize(
@@ -312,8 +313,24 @@ def test_no_search_path_of_a_script_leads_into_the_repository(
     file = world.write(f"p/bin/{beside}", PULLED[Path(beside).suffix or ".sh"])
     file.chmod(0o755)
     world.write("p/scripts/v1/a.sh", text)
-    running.trust_script(world.library, "p/scripts/v1/a.sh")
+    jobs.trust_script(world.library, "p/scripts/v1/a.sh")
     kept = f":{os.environ['PATH']}" if variable == "PATH" else ""
     monkeypatch.setenv(variable, value.format(root=world.root) + kept)
-    ran = running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
+    ran = jobs.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
     assert ran.stdout.strip() == "ours", ran.stderr
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, (1, 0)), (3, (0, 1))])
+def test_runs_of_a_script_are_written_down(
+    world: World, code: int, expected: tuple[int, int]
+) -> None:
+    world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
+    world.committed(
+        "global/scripts/unversioned/a.sh.md",
+        f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n",
+    )
+    jobs.trust_script(world.library, SCRIPT)
+    assert jobs.run(world.library, SCRIPT, []) == code
+    told = editing.feedback(world.library, SCRIPT, "helpful").usage
+    assert (told.tallies.script_ok, told.tallies.script_failed) == expected
+    assert entries.why(world.library, SCRIPT).usage == told

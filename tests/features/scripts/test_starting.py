@@ -8,18 +8,18 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from ai_lessons.app import running
-from ai_lessons.app.running import command, run_script_file, shebang
 from ai_lessons.app.trust import Trust, fingerprint
 from ai_lessons.errors import Refused
+from ai_lessons.features.scripts import starting
+from ai_lessons.features.scripts.starting import command, run_script_file, shebang
 from ai_lessons.git import processes
 from real_world import ends, put_file, put_program
 
-SOURCE = Path(running.__file__).parents[2]
+SOURCE = Path(starting.__file__).parents[3]
 RUN = f"""\
 import sys
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.app.running import run_script_file as run
+from ai_lessons.features.scripts.starting import run_script_file as run
 sys.exit(run(sys.argv[1:]))
 """
 
@@ -90,7 +90,7 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
 TOLD_AT_ONCE = f"""\
 import os, pathlib, signal, subprocess, sys, time
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.app.running import run_script_file as run
+from ai_lessons.features.scripts.starting import run_script_file as run
 
 class Told(subprocess.Popen):
     def __init__(self, *arguments, **options):

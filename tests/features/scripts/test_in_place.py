@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, resource_refresh, running, sources
+from ai_lessons.app import entries, resource_refresh, sources
 from ai_lessons.errors import Refused
+from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
 from real_world import put_file
@@ -67,7 +69,7 @@ def test_a_pulled_script_in_place_is_read_once_it_is_trusted(world: World, birds
     assert (shown.body, shown.code) == ("", "")
     assert any("ai-lessons admin trust-script S-9XW2RB" in note for note in shown.notes)
     assert world.search("heron_census").nothing
-    running.trust_script(world.library, SCRIPT)
+    jobs.trust_script(world.library, SCRIPT)
     assert entries.show(world.library, SCRIPT).code == HERONS
     assert world.found("heron_census") == ["Count birds"]
 
@@ -86,17 +88,17 @@ def test_what_is_shown_before_a_script_is_trusted_is_what_is_trusted(
         return False
 
     with pytest.raises(Refused, match="is not trusted"):
-        running.trust_script(world.library, SCRIPT, no)
+        jobs.trust_script(world.library, SCRIPT, no)
     assert shown == ['--- far.sh\n. "$(dirname "$0")/near.sh"\n\n--- near.sh\nexit 3\n']
     with pytest.raises(Refused):
-        running.run(world.library, SCRIPT, [])
-    running.trust_script(world.library, SCRIPT)
-    assert running.run(world.library, SCRIPT, []) == 3
-    running.trust_script(world.library, SCRIPT, no)
+        jobs.run(world.library, SCRIPT, [])
+    jobs.trust_script(world.library, SCRIPT)
+    assert jobs.run(world.library, SCRIPT, []) == 3
+    jobs.trust_script(world.library, SCRIPT, no)
     assert len(shown) == 1, "it is as it was shown"
     (tmp_path / "t/near.sh").write_text("exit 4\n")
     with pytest.raises(Refused, match="is not trusted"):
-        running.trust_script(world.library, SCRIPT, no)
+        jobs.trust_script(world.library, SCRIPT, no)
     assert shown[1] == "--- near.sh\nexit 4\n"
 
 
@@ -120,7 +122,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
     assert (shown.body, shown.code) == ("Count the storks.\n", STORKS)
     assert list(sources.stale(world.library.primary)) == []
     with pytest.raises(Refused, match="has never been run"):
-        running.run(world.library, made.id, [])
+        jobs.run(world.library, made.id, [])
 
 
 def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(
@@ -139,3 +141,19 @@ def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(
     )
     (tmp_path / "guide.md").unlink()
     assert list(sources.stale(world.library.primary)) == [], "it may be on another machine"
+
+
+def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_is_not_known(
+    world: World, tmp_path: Path
+) -> None:
+    side = f"---\nkind: script\ntitle: older.sh\npath: {tmp_path}/older.sh\n---\n"  # without a hash, as once written
+    later = world.write("global/scripts/unversioned/older.sh.md", side).stat().st_mtime + 60
+    for name in ("fresh", "older"):
+        os.utime(put_file(tmp_path / f"{name}.sh", "#!/bin/sh\n"), (1, 1))
+    world.bring(tmp_path / "fresh.sh", kind=Kind.SCRIPT, in_place=True)
+    assert tuple(sources.stale(world.library.primary)) == ()
+    for name in ("fresh", "older"):
+        os.utime(tmp_path / f"{name}.sh", (later, later))
+    assert [
+        (one.title, "changed" in one.reason) for one in sources.stale(world.library.primary)
+    ] == [("older.sh", True)]
