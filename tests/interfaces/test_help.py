@@ -16,12 +16,47 @@ COMMANDS = {
     if not getattr(command, "alias_of", None)
 }
 
+OLDER = {
+    path: command for path, command in cli_command.walk(root) if getattr(command, "alias_of", None)
+}
+
 GROUPS = ("recall", "contribute", "admin")
 
 
 def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
     root.main([*path, "--help"], "ai-lessons", standalone_mode=False)
     return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", OLDER, ids=" ".join)
+def test_an_older_name_says_what_it_does_and_shows_only_what_it_takes(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = OLDER[path]
+    assert isinstance(command, cli_command.Command)
+    text = help_of(capsys, *path)
+    newer = COMMANDS[*path[:-1], str(command.alias_of)]
+    assert isinstance(newer, cli_command.Command)
+    assert command.help
+    for example in command.typed(" ".join(("ai-lessons", *path))):
+        assert f"\n  {example}\n" in text
+    assert "lesson" not in text.partition("Options:")[2].replace("ai-lessons", "")
+    assert "only-resources" not in text
+
+
+def test_help_of_all_lists_every_command_the_older_names_and_the_short_forms(run: Run) -> None:
+    text = run("admin", "help", "--all").out
+    commands, _, others = text.partition("\nOlder names:\n")
+    older, _, short = others.partition("\nShort forms:\n")
+    for path, command in COMMANDS.items():
+        if not command.hidden:
+            assert f"\n{' '.join(path)} " in f"\n{commands}", path
+    assert len(older.splitlines()) == len(OLDER)
+    assert "recall search-resources      recall search: Search docs and scripts" in older
+    assert "status                       admin status" in short
+    rows = run("admin", "help", "--all", "--json").json
+    assert {"command": "status", "help": "", "of": "admin status"} in rows
+    assert run("admin", "help").out.startswith("Usage: ai-lessons [OPTIONS] COMMAND")
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

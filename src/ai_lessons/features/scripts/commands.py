@@ -61,7 +61,12 @@ def run(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tupl
     return jobs.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
-run_resource = Alias("run-resource", "run").of(run)
+run_resource = Alias(
+    "run-resource",
+    "run",
+    "Run a script and exit with its exit code.",
+    ["S-9XW2RB -- --dry-run v3"],
+).of(run)
 
 
 @click.command("trust-script", cls=Command, examples=["S-9XW2RB"])

@@ -5,29 +5,30 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from ai_lessons import app, settings
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
-from ai_lessons.interfaces import agent_text, hook, mcp, text, text_jobs
+from ai_lessons.interfaces import hook, mcp, text, text_jobs
 from ai_lessons.interfaces.cli import (
     called_by_programs,
     command,
     indexing,
-    options,
     prompts,
     review,
     sharing,
     stale,
 )
-from ai_lessons.interfaces.cli.command import Alias, Group, Tool
+from ai_lessons.interfaces.cli.aliases import ALIASES, command_lines, every_command
+from ai_lessons.interfaces.cli.command import Group, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.interfaces.cli.call import Call
+    from ai_lessons.interfaces.cli.command import LazyGroup
 
 # These commands hang in the group of that name
 part = Group("admin")
@@ -357,22 +358,17 @@ admin.commands.update(part.commands)
 admin.add_command(mcp.mcp)
 admin.add_command(stale.stale)
 
-RESOURCES_ONLY = {"kinds": options.RESOURCES.choices}
-admin.add_aliases(
-    Alias("reindex-resources", "reindex", RESOURCES_ONLY),
-    Alias("reindex-resource", "reindex"),
-    Alias("list-stale", "review", {"stale": True}),
-    Alias(
-        "pending-rules",
-        "review-rules",
-        {"only_list": True},
-        Tool(
-            "list_pending",
-            [],
-            "pending",
-            "Proposals that wait for a person: rules and other entries. None of them counts yet.",
-            notice=agent_text.PROPOSED,
-            reads=True,
-        ),
-    ),
-)
+
+@admin.command("help", examples=["", "--all"])
+@click.option("--all", "every", is_flag=True, help="Every command, and the older names of some.")
+@click.pass_context
+def help_of_all(context: click.Context, call: Call, every: bool) -> None:
+    """Show the help of the program, or a line for every command that there is."""
+    root = context.find_root()
+    if every:
+        call.answer(every_command(cast("LazyGroup", root.command)), command_lines)
+    else:
+        click.echo(root.command.get_help(root))
+
+
+admin.add_aliases(*ALIASES["admin"])

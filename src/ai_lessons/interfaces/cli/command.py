@@ -216,14 +216,18 @@ def version() -> str:
 
 
 class Alias(NamedTuple):
-    """An older name of a command, which no help lists.
+    """An older name of a command, which the help of its group does not list.
 
-    Some options are set by it, and agents may have it as a tool.
+    It has a help and examples of its own. Some `options` are set by it; its help shows neither
+    these nor those of `hides`, which say nothing here. Agents may have it as a tool.
     """
 
     name: str
     command: str
+    help: str
+    examples: Sequence[str]
     options: Mapping[str, Any] = MappingProxyType({})
+    hides: Sequence[str] = ()
     tool: Tool | None = None
 
     def of(self, command: Command) -> Command:
@@ -232,16 +236,28 @@ class Alias(NamedTuple):
 
         alias = copy(command)
         alias.name, alias.alias_of = self.name, command.name
+        alias.help, alias.examples = self.help, self.examples
         alias.hidden, alias.tool = True, self.tool
         # copies, because the command keeps its own defaults
         alias.params = list(map(copy, command.params))
         for param in alias.params:
-            if param.name not in self.options:
-                continue
-            param.default = self.options[param.name]
-            if isinstance(param.type, click.Choice):
-                param.type = click.Choice(self.options[param.name])
+            if param.name in self.options:
+                self._set(param, self.options[param.name])
+            elif param.name in self.hides and isinstance(param, click.Option):
+                param.hidden = True
         return alias
+
+    @staticmethod
+    def _set(param: click.Parameter, value: Any) -> None:
+        """Set what the older name sets; of a choice of kinds these are left to choose from."""
+        param.default = value
+        if isinstance(param.type, click.Choice):
+            param.type = click.Choice(value)
+        if isinstance(param, click.Option):
+            if isinstance(param.type, click.Choice):
+                param.help = f"Only this kind ({', '.join(value)}); may be given again."
+            else:
+                param.hidden = True
 
 
 class Group(HelpfulCommand, click.Group):

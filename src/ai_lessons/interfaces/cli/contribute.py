@@ -14,7 +14,8 @@ from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import options, prompts, review, text_input
-from ai_lessons.interfaces.cli.command import Alias, Argument, Group, Tool
+from ai_lessons.interfaces.cli.aliases import ALIASES
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
 from ai_lessons.model.entries import Kind
 
@@ -454,8 +455,4 @@ def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], 
 
 
 contribute.add_command(review.promote)
-contribute.add_aliases(
-    Alias("update-resource", "update", {"only_resources": True}),
-    Alias("delete-resource", "delete", {"only_resources": True}),
-    Alias("refresh-resource", "refresh"),
-)
+contribute.add_aliases(*ALIASES["contribute"])

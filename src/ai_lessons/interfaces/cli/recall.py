@@ -14,9 +14,10 @@ from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
 from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import options, text_input
-from ai_lessons.interfaces.cli.command import Alias, Argument, Command, Group, Tool
+from ai_lessons.interfaces.cli.aliases import ALIASES
+from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
-from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.entries import Filter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -369,35 +370,7 @@ def why_told(call: Call, session: str | None) -> None:
     call.answer(telling.pipeline.why_told(call.library, session), interfaces_text.why_told)
 
 
-recall.add_aliases(
-    Alias(
-        "search-resources",
-        "search",
-        {"kinds": options.RESOURCES.choices},
-        reading_tool(
-            "search_resources",
-            [
-                Argument("query", "words", single=True),
-                Argument("type", "kinds", single=True),
-                "versions",
-                "limit",
-            ],
-            lambda: Answer,
-            "Search docs and scripts only.",
-            kinds=(Kind.SCRIPT, Kind.DOC),
-        ),
-    ),
-    Alias(
-        "show-resource",
-        "show",
-        tool=reading_tool(
-            "get_resource",
-            [Argument("resource_id", "ref"), "section", "heading"],
-            lambda: Shown,
-            "Read a search result, or a section of it by number or heading.",
-        ),
-    ),
-)
+recall.add_aliases(*ALIASES["recall"])
 
 
 @click.command(
