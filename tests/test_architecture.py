@@ -36,7 +36,7 @@ MAY_IMPORT = {
 HOMES = {
     "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
     "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
-    "numpy": {"search/embedding.py", "search/index.py", "search/shared_vectors.py", "search/vector_packs.py"},
+    "numpy": {"search/embedding.py", "search/index_query.py", "search/shared_vectors.py", "search/vector_packs.py"},
     "huggingface_hub": set[str](),
     "markdown_it": {"model/chunks.py", "features/look/pages.py"}, "detect_secrets": {"app/secrets.py"},
     "griffe": {"features/packages/installed.py"}, "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},

@@ -12,7 +12,7 @@ from moto.server import ThreadedMotoServer
 from ai_lessons.app import search, setup
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import Conflict, NotFound, StorageFailed, Unreachable, UsageError
-from ai_lessons.search.index import SharedIndex
+from ai_lessons.search.index_tables import SharedIndex
 from ai_lessons.search.model_files import ModelUnavailable
 from app.world import CountingEmbedder, World, options
 from real_world import Git, failing

@@ -10,7 +10,8 @@ from typing import Self
 from ai_lessons.model.chunks import Passage
 from ai_lessons.model.entries import Filter
 from ai_lessons.search.embedding import Embedder
-from ai_lessons.search.index import Index, Tables
+from ai_lessons.search.index import Index
+from ai_lessons.search.index_tables import Tables
 from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.rows import EntryRows, IndexRefresh
 from ai_lessons.search.table import Passages

@@ -16,7 +16,7 @@ import pytest
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index, missing_vectors, table
 from ai_lessons.search.database import EMBED, WRITE, RefreshState
-from ai_lessons.search.index import IndexDamaged
+from ai_lessons.search.index_query import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.rows import Candidates, IndexStatus
 from hash_embedder import HashEmbedder

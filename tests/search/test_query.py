@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.search import index, question_names, table, tokens
+from ai_lessons.search import index_query, question_names, table, tokens
 from ai_lessons.search.catalog import parse_query
 from ai_lessons.search.rows import Match
 from real_world import instead
@@ -96,7 +96,7 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
 
 
 def test_filters_without_end_are_answered_rightly(world: World) -> None:
-    for n in range(2 * index.FILTERS + 3):
+    for n in range(2 * index_query.FILTERS + 3):
         name = f"e{n % 30:05}"
         assert world.near("number says word", Filter(ids=frozenset({name, f"none{n}"}))) == [name]
 

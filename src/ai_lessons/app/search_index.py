@@ -20,7 +20,8 @@ from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Filter, Status
 from ai_lessons.search import model_files
-from ai_lessons.search.index import Index, IndexDamaged
+from ai_lessons.search.index import Index
+from ai_lessons.search.index_query import IndexDamaged
 from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.rows import Candidates, EntryRows, IndexRefresh

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.config import Migration
     from ai_lessons.model.entries import Kind
-    from ai_lessons.search.index import SharedIndex
+    from ai_lessons.search.index_tables import SharedIndex
     from ai_lessons.search.rows import IndexRefresh, IndexStatus
 
 
@@ -599,7 +599,7 @@ def index_pull(library: Library, uri: str) -> Pulled:
 
 def _place(repo: RepositorySession, uri: str) -> SharedIndex:
     # LanceDB takes half a second, and `init` needs none
-    from ai_lessons.search.index import SharedIndex
+    from ai_lessons.search.index_tables import SharedIndex
 
     if not uri.strip():
         raise UsageError(
