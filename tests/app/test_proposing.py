@@ -9,7 +9,8 @@ import pytest
 
 from ai_lessons.app import entries, pending, pending_rules, review, rule_audit
 from ai_lessons.app.answers import Pending, Suggested
-from ai_lessons.app.proposals import make, open_proposals
+from ai_lessons.app.proposal_context import open_proposals
+from ai_lessons.app.proposals import make
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
 from ai_lessons.model.entries import Entry
 from ai_lessons.model.frontmatter import read_entry

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.proposals import SHOWN
+from ai_lessons.app.proposal_context import SHOWN
 from interfaces.world import Run
 from real_world import Git, put_file
 

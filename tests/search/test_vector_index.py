@@ -156,7 +156,7 @@ def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path)
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path\n"
-        "from ai_lessons.search.ranking import vector_key; from ai_lessons.search.missing_vectors import VectorCache\n"
+        "from ai_lessons.search.rows import vector_key; from ai_lessons.search.missing_vectors import VectorCache\n"
         "cache = VectorCache(Path(sys.argv[1]))\n"
         "for n in range(50):\n"
         "    cache.put((vector_key('m', text), b'v') for text in (f'{n % 25}-{sys.argv[2]}', str(n)))\n"

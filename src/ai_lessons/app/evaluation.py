@@ -10,7 +10,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from ai_lessons.app import proposals, secrets
+from ai_lessons.app import alike_entries, secrets
 from ai_lessons.app.editing import COMPARED, opposed
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.model import expression
@@ -182,7 +182,7 @@ def evaluate(
 
 def _compared(target: RepositorySession, entry: Entry) -> Iterator[EvaluationFinding]:
     """What in the target says nearly the same, or the opposite."""
-    for name in proposals.alike(proposals.comparable(entry), _like(target, entry)):
+    for name in alike_entries.alike(alike_entries.comparable(entry), _like(target, entry)):
         yield EvaluationFinding("duplicates", WARNING, f"close to {name}")
     for sentence in _opposed(target, entry):
         yield EvaluationFinding("contradictions", WARNING, sentence)
@@ -198,7 +198,7 @@ def _secrets(entry: Entry, files: Mapping[str, str]) -> Iterator[EvaluationFindi
             yield EvaluationFinding("secrets", severity, sentence, f"{path}:{secret.line}")
 
 
-def _like(repo: RepositorySession, entry: Entry) -> Iterator[proposals.ComparableText]:
+def _like(repo: RepositorySession, entry: Entry) -> Iterator[alike_entries.ComparableText]:
     """Entries of the same kind that may say the same: its copies, and those with a like title."""
     summaries = {}
     titled: list[str] = []
@@ -206,19 +206,19 @@ def _like(repo: RepositorySession, entry: Entry) -> Iterator[proposals.Comparabl
         summaries[summary.id] = summary
         if likeness(summary.title, entry.title) >= ALIKE:
             titled.append(summary.id)
-    for entry_id in dict.fromkeys([*proposals.copies(repo, entry), *titled[:COMPARED]]):
+    for entry_id in dict.fromkeys([*alike_entries.copies(repo, entry), *titled[:COMPARED]]):
         with suppress(AiLessonsError):
             # removed or broken since the catalog looked
             known_entry = summaries.get(entry_id)
             if known_entry:
                 near, _ = repo.load(entry_id)
-                yield proposals.comparable(near, known_entry.handle, known_entry.tier)
+                yield alike_entries.comparable(near, known_entry.handle, known_entry.tier)
 
 
 def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
     """Sentences about what here says the opposite, by a link or in the same words."""
     catalog, pattern = repo.catalog, entry.pattern
-    linked = catalog.many(proposals.contradicted(repo, entry))
+    linked = catalog.many(alike_entries.contradicted(repo, entry))
     for summary in linked.values():
         yield f"it contradicts {_name(summary)}"
     if pattern is None:

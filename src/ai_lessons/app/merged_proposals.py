@@ -21,7 +21,7 @@ def still_open(repo: RepositorySession, branches: Sequence[str]) -> tuple[str, .
     """Those of the branches that a person has to decide about: others came with their merge."""
     if not branches:
         return ()
-    from ai_lessons.app.proposals import open_proposals
+    from ai_lessons.app.proposal_context import open_proposals
 
     try:
         with open_proposals(repo) as at:

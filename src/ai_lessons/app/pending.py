@@ -30,7 +30,7 @@ def count(repo: RepositorySession) -> int:
     if isinstance(noted, int):
         return noted
     try:
-        with app.proposals.open_proposals(repo) as at:
+        with app.proposal_context.open_proposals(repo) as at:
             waiting = at.count()
     except NotFound:
         return 0

@@ -7,16 +7,15 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app.proposals import (
+from ai_lessons.app.proposal_context import (
     SHORTEST_END,
-    Objections,
     ProposalContext,
     described,
     entry_of,
-    objections,
     open_proposals,
     proposed_file,
 )
+from ai_lessons.app.proposals import Objections, objections
 from ai_lessons.approval.proposals import OpenProposal
 from ai_lessons.errors import AmbiguousName, Conflict, NotFound
 from ai_lessons.model.approval import AGENT_TRAILER, BranchView, UnapprovedChange, Verdict, moment

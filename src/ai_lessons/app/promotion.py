@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import proposals, secrets
+from ai_lessons.app import alike_entries, proposal_context, proposals, secrets
 from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.evaluation import LONGEST, EvaluationReport, evaluate, render, ties
 from ai_lessons.app.lessons import refuse_wrong
@@ -220,7 +220,7 @@ class _Promotion:
             f"exactly as it stands here. {decision.stated}.\n\n"
             "Who takes this lets all people here do so with this text."
         )
-        with proposals.open_proposals(enterprise) as at:
+        with proposal_context.open_proposals(enterprise) as at:
             for waiting in at.waiting:
                 entry, branch = at.entry(waiting), waiting.branch
                 if entry and lets_go(entry, original.entry, to):
@@ -239,7 +239,7 @@ class _Promotion:
 
     def _propose(
         self,
-        at: proposals.ProposalContext,
+        at: proposal_context.ProposalContext,
         copy: TargetCopy,
         subject: str,
         report: str,
@@ -258,7 +258,9 @@ class _Promotion:
     def _to_release(self, original: SourceEntry, enterprise: RepositorySession) -> TargetCopy:
         """The entry over there that is the same, else a copy of it, with the tier named to which it may go."""
         text = digest(original.entry)
-        summaries = enterprise.catalog.many(proposals.copies(enterprise, original.entry)).values()
+        summaries = enterprise.catalog.many(
+            alike_entries.copies(enterprise, original.entry)
+        ).values()
         same = None
         for summary in summaries:
             # of a script perhaps only the file beside it is there
@@ -349,7 +351,7 @@ class _Promotion:
             Filter(kinds=frozenset({entry.kind}), title=entry.title, status=None)
         )
         near = {summary.id: summary for summary in summaries}
-        for summary in (near | target.catalog.many(proposals.copies(target, entry))).values():
+        for summary in (near | target.catalog.many(alike_entries.copies(target, entry))).values():
             if _says_the_same(target.load(summary.id)[0], entry):
                 return [
                     (
@@ -359,7 +361,7 @@ class _Promotion:
                 ]
         if not self._proposes or target.rules.ref() is None:
             return []
-        with proposals.open_proposals(target) as at:
+        with proposal_context.open_proposals(target) as at:
             for waiting in at.waiting:
                 proposed = at.entry(waiting)
                 ours = proposed and original_of(proposed.fields.get("source")) == self.summary.id
@@ -384,7 +386,7 @@ class _Promotion:
         if reason:
             # the people who decide read the commit's message alone
             report = f"Reason: {reason}\n\n{report}"
-        with proposals.open_proposals(self.target) as at:
+        with proposal_context.open_proposals(self.target) as at:
             return plan._replace(proposal=self._propose(at, copy, subject, report, decided=True))
 
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import proposals
+from ai_lessons.app import alike_entries
 from ai_lessons.app.trust import Trust, file_of_script, interpreter_of
 from ai_lessons.errors import Refused
 from ai_lessons.git.plumbing import identity
@@ -129,7 +129,7 @@ def copy_links(entry: Entry, target: RepositorySession) -> list[Link]:
     kept = []
     for link in entry.links:
         summaries = target.catalog.many(
-            [link.target, *proposals.promoted_from(target, link.target)]
+            [link.target, *alike_entries.promoted_from(target, link.target)]
         )
         if link.target in summaries:
             kept.append(link)

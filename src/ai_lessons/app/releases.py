@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import policies, proposals
+from ai_lessons.app import alike_entries, policies, proposal_context
 from ai_lessons.app.policies import Move, PolicyDecision, counting
 from ai_lessons.approval.proposals import file_at
 from ai_lessons.model import config, layout
@@ -70,12 +70,12 @@ def released(repo: RepositorySession, original: Entry, target: str) -> bool:
             data = file_at(repo.store.worktree, commit, name)
             if data is not None:
                 files[name] = data
-        entry = proposals.entry_of(path, files)
+        entry = proposal_context.entry_of(path, files)
         return entry is not None and lets_go(entry, original, target)
 
     if not branches:
         return False
-    for summary in repo.catalog.many(proposals.copies(repo, original)).values():
+    for summary in repo.catalog.many(alike_entries.copies(repo, original)).values():
         # what only this clone has merged, the remote's people did not release
         if all(says_so(commit, summary.path) for _, commit in branches):
             return True

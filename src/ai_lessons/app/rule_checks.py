@@ -651,7 +651,7 @@ def _if_approved(library: Library, proposal: Pending) -> EntrySummary | None:
     for file in proposal.files:
         if file.new is not None:
             texts[file.path] = file.new.encode()
-    entry = app.proposals.entry_of(proposal.path, texts)
+    entry = app.proposal_context.entry_of(proposal.path, texts)
     if entry is None or entry.kind != Kind.RULE or proposal.change == "removal":
         return None
     checks = to_run(entry.fields)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.app import merged_proposals, vector_sharing, write_checks
 from ai_lessons.app.arrivals import fast_forwarded
-from ai_lessons.app.proposals import open_proposals, refuse_agents
+from ai_lessons.app.proposal_context import open_proposals, refuse_agents
 from ai_lessons.errors import (
     AiLessonsError,
     Conflict,

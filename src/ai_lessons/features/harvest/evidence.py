@@ -43,7 +43,7 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     or of what was done, speaks where they do. Counted apart are the sessions that it quotes, or
     else the first one that said it.
     """
-    entry = app.proposals.entry_of(
+    entry = app.proposal_context.entry_of(
         proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None}
     )
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:

@@ -17,7 +17,8 @@ from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
 from ai_lessons.app.link_effects import superseded, weakest_origin
-from ai_lessons.app.proposals import make, open_proposals
+from ai_lessons.app.proposal_context import open_proposals
+from ai_lessons.app.proposals import make
 from ai_lessons.app.repeated_docs import notes_on_repeated
 from ai_lessons.app.write_checks import Planned, checked, new_files, noting
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, StorageFailed, UsageError
