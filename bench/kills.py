@@ -39,7 +39,7 @@ from ai_lessons.app import (
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.store import Store
 from ai_lessons.model.entries import Kind

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ai_lessons.app.answers import Answer
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.search.rows import Match
 

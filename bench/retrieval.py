@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.app import resources, search, setup
 from ai_lessons.app.answers import Query, ResourceDraft
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.config import Chunking

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from ai_lessons.app import setup
 from ai_lessons.app.anchor_writing import stated
 from ai_lessons.app.code_folder import CodeFolder
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.anchors import Anchor, Verdict, anchors_of
 from ai_lessons.telling import offers

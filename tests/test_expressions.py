@@ -50,7 +50,7 @@ CUT = {
 
 COMPUTED = {
     "features/transfer/instruction_files.py",
-    "app/entries.py", "app/evaluation.py", "app/open_repository.py",
+    "app/entries.py", "app/evaluation.py",
     "features/harvest/statements.py",
     "git/hooks.py", "git/network.py", "interfaces/cli/admin.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",

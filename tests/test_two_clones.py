@@ -17,7 +17,7 @@ from ai_lessons.app import (
     sharing,
 )
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.entries import Filter
 from real_world import Git

@@ -7,7 +7,8 @@ from time import monotonic
 
 import pytest
 
-from ai_lessons.app.open_repository import NOT_JUDGED, Options
+from ai_lessons.app.options import Options
+from ai_lessons.app.rules_in_force import NOT_JUDGED
 from ai_lessons.app.workspace import Library
 from approval.approval_world import BRANCH, PATH, Clone, World, text, world
 

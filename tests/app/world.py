@@ -18,7 +18,7 @@ from ai_lessons.app.answers import (
     ResourceDraft,
     Written,
 )
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace

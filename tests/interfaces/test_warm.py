@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.app import daemon_client, entries, meaning
 from ai_lessons.app.answers import ContextQuery, Query
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import agent_hook, output, text

@@ -29,7 +29,7 @@ from ai_lessons import app
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library
     from ai_lessons.learning.statistics import Event
 

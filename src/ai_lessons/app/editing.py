@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.agent_sessions import Failure
     from ai_lessons.app.answers import LessonDraft, Written
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.learning.statistics import UsageTally
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.app.open_repository import OpenRepository, Options
+    from ai_lessons.app.open_repository import OpenRepository
+    from ai_lessons.app.options import Options
     from ai_lessons.git.worktree import Worktree
 
 SUFFIX: Final = ".vectors"

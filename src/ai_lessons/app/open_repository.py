@@ -1,22 +1,19 @@
-"""What is open in one repository.
+"""What is open in one repository: files, catalog, settings, history.
 
-Options, files, catalog, settings, what this user trusts, rules in force.
+Begin with `OpenRepository`; its rules in force are `rules_in_force`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
-from functools import cached_property, partial
-from pathlib import Path
-from time import monotonic, time_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property
+from time import time_ns
+from typing import TYPE_CHECKING
 
 from ai_lessons import extensions, git
+from ai_lessons.app.rules_in_force import RulesInForce
 from ai_lessons.app.secrets import masked_entry
 from ai_lessons.errors import (
     AiLessonsError,
@@ -25,136 +22,45 @@ from ai_lessons.errors import (
     NotFound,
     Refused,
     StorageFailed,
-    UnsupportedRepository,
 )
-from ai_lessons.model import USER, Places, expression
-from ai_lessons.model.entries import Entry, Kind
-from ai_lessons.model.layout import CONFIG_PATH, blob_id, is_markdown
+from ai_lessons.model import expression
+from ai_lessons.model.entries import Kind
+from ai_lessons.model.layout import CONFIG_PATH, is_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
-    from ai_lessons.approval.inputs import Inputs
-    from ai_lessons.approval.signatures import PinnedSigners
+    from ai_lessons.app.options import Options
     from ai_lessons.git.commit import Committer
     from ai_lessons.git.history import History
     from ai_lessons.git.store import Store
-    from ai_lessons.model.approval import BranchView
     from ai_lessons.model.config import RepositoryConfig
-    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.entries import Entry, EntrySummary
     from ai_lessons.search.catalog import Catalog, Location
     from ai_lessons.search.catalog_update import Elsewhere
 
-# called as `progress(what, done, total)`, in the thread that does the work
-Progress = Callable[[str, int, int], None]
+CATALOG_FILE = "catalog.sqlite"
 
-T = TypeVar("T")
-
-
-def silent(_what: str, _done: int, _total: int) -> None:
-    """Progress for callers that show none."""
+_OTHER_FORMAT = expression(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 
 
-class Limits(NamedTuple):
-    """Files a caller may name.
+def _committer(store: Store) -> Committer:
+    from ai_lessons.git.commit import Committer
 
-    Below `root`, and none that is `secret_file` (device, inode) or holds the `secret`.
-    """
-
-    root: Path | None = None
-    secret: bytes = b""
-    secret_file: tuple[int, int] | None = None
-
-    def refuse_place(self, path: Path) -> None:
-        """Look at where a path leads, links followed; the file need not exist.
-
-        Raises Refused: outside of `root`.
-        """
-        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(
-            os.path.realpath(self.root)
-        ):
-            raise Refused(
-                f"{path} is not below {self.root}",
-                hint="name a file that is: this server reads no other",
-            )
-
-    def refuse_content(self, path: Path, data: bytes) -> None:
-        """Look at a file that was read.
-
-        Raises Refused: it is the file with the secret, or holds it, too.
-        """
-        status = path.stat()
-        if (status.st_dev, status.st_ino) == self.secret_file or (
-            self.secret and self.secret in data
-        ):
-            raise Refused(f"{path} holds the token of this server", hint="name another file")
+    return Committer(store)
 
 
-class Options(NamedTuple):
-    """What an interface knows that the repository does not.
+def _settings(data: bytes) -> RepositoryConfig:
+    """The settings that a file states; those of an empty one are the defaults."""
+    from ai_lessons.model.config import parse_config
 
-    This machine's folders, who is calling, how to ask.
-
-    `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI
-    of the search index. `ask_trust(path, text)` is asked before an unknown script runs (None:
-    refused), `ask_keys(question, keys)` once whom to trust where approvals are signed,
-    `ask_source(doc, path, file)` before a doc is read from elsewhere than before. `agent` calls if
-    no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
-    opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory;
-    None: none. `virtual_env`: the environment of Python that is active. `outcomes`: whether hooks
-    write down what sessions show of entries that they told. `measure`: whether lessons are left out
-    now and then, on purpose, to see whether they make a difference. `until`: when a hook has to
-    answer with what is known, on the monotonic clock; 0: when all is read.
-    """
-
-    cache_dir: Path
-    state_dir: Path
-    config_dir: Path
-    cwd: Path
-    model_dir: Path | None = None
-    index_dir: str | None = None
-    agent: str | None = None
-    agent_by: str = ""
-    session: str | None = None
-    tier: str = USER
-    offline: bool = False
-    virtual_env: Path | None = None
-    ask_trust: Callable[[str, str], bool] | None = None
-    ask_keys: Callable[[str, list[str]], bool] | None = None
-    ask_source: Callable[[str, str, str], bool] | None = None
-    progress: Progress = silent
-    now: Callable[[], datetime] = partial(datetime.now, UTC)
-    places: Places = Places()
-    limits: Limits = Limits()
-    warm: Path | None = None
-    outcomes: bool = True
-    measure: bool = False
-    until: float = 0
-
-    def is_over(self) -> bool:
-        """Whether a caller that has to answer by then has no more time to read and judge what is new."""
-        return bool(self.until) and monotonic() >= self.until
-
-    def each(self, what: str, items: Sequence[T]) -> Iterator[T]:
-        """The items one after the other; how many are done is shown as progress of `what`."""
-        for number, item in enumerate(items):
-            self.progress(what, number, len(items))
-            yield item
-        self.progress(what, len(items), len(items))
-
-    def refuse_agents(self, what: str, command: str) -> None:
-        """Raises Refused: an agent calls.
-
-        `what` completes "an agent cannot", `command` is how a person does it.
-        """
-        if self.agent:
-            if self.agent_by.isupper():
-                where = f", without {self.agent_by} in the environment"
-            else:
-                where = ""
-            raise Refused(
-                f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}"
-            )
+    try:
+        return parse_config(data.decode("utf-8", "replace"))
+    except InvalidEntry as error:
+        raise InvalidEntry(
+            error.problems, hint="mend the file; nothing is written until it is valid"
+        ) from error
 
 
 class LazyElsewhere:
@@ -180,362 +86,6 @@ class LazyElsewhere:
     def shown(self, entry: Entry) -> Entry:
         """The entry with its code as it may be shown."""
         return self._way.shown(entry)
-
-
-NOT_JUDGED = "the rules in force are those of an earlier look: newer commits are not judged yet, the next look goes on"
-# The digest where no list of signers is pinned
-NO_LIST = "-"
-# Raise it when the same history would be read into other rules
-_FORMAT = "4"
-
-
-class Snapshot(NamedTuple):
-    """The approval branches as judged, the one that counts last, and the `state` of the clone that this holds for."""
-
-    state: str
-    views: tuple[BranchView, ...] = ()
-
-    @property
-    def view(self) -> BranchView | None:
-        """The one that counts."""
-        if self.views:
-            return self.views[-1]
-        return None
-
-
-class RulesInForce:
-    """The rules of one repository as its approval branch has them. For one thread at a time."""
-
-    def __init__(self, store: Store, options: Options) -> None:
-        self._store, self._worktree, self._options = store, store.worktree, options
-        # lines that a reader should know: alarms, and rules that cannot be read; and how many rules
-        # are in force
-        self.notes: tuple[str, ...] = ()
-        self.count = 0
-        self._texts: dict[str, bytes] = {}
-        self._asked = False
-        self._snapshot = Snapshot("-")
-
-    def signers(self, ref: str) -> PinnedSigners:
-        """Whose signatures count under the policy `signed`."""
-        from ai_lessons.approval.signatures import PinnedSigners
-
-        return PinnedSigners(self._worktree, ref, self._options.config_dir, self._options.now)
-
-    def ref(self) -> str | None:
-        """The approval branch of this clone as a full ref; None if there is none.
-
-        Raises UnsupportedRepository.
-        """
-        ref = git.approval_branch.followed(self._worktree)
-        if ref:
-            return ref
-        named = self._stated()
-        if not named:
-            return None
-        return git.approval_branch.follow_first(self._worktree, named) or None
-
-    def _stated(self) -> str:
-        """The approval branch that the settings file here states; empty if it cannot be read."""
-        with suppress(AiLessonsError):
-            return _named(self._store.read(CONFIG_PATH))
-        return ""
-
-    def missing(self) -> str:
-        """That the approval branch is neither here nor on a remote.
-
-        Empty where it is, and before the first commit.
-        """
-        ref = self.ref()
-        if (ref and git.worktree.read_ref(self._worktree, ref)) or not self._store.head().commit:
-            return ""
-        if ref:
-            name = git.approval_branch.branch_name(ref)
-        else:
-            name = self._stated() or git.approval_branch.DEFAULT
-        remote = git.approval_branch.tracking(self._worktree, f"refs/heads/{name}").split("/")[2]
-        shared = (self._worktree.common_dir / "refs" / "remotes" / remote).exists()
-        if shared:
-            fetch = f"git fetch {remote} {name}:{name}, or name another: "
-        else:
-            fetch = ""
-        return (
-            f"there is no approval branch {name} here{f' or of {remote}' if shared else ''}, so no rule is in force: "
-            f"{fetch}git config {git.approval_branch.SETTING} BRANCH"
-        )
-
-    def snapshot(self) -> Snapshot:
-        """The approval branches as judged now, kept while their state holds.
-
-        Raises UnsupportedRepository.
-        """
-        # Looks at branches that move meanwhile; the first look also notes proposals, which counts
-        # as a move
-        for _ in range(4):
-            inputs = self._inputs()
-            before = self._key(inputs)
-            if before == self._snapshot.state:
-                return self._snapshot
-            views = self._judged(inputs)
-            now = self.state()
-            # a look without an alarm notes tip and policy, which changes nothing about what it
-            # found
-            quiet = bool(views) and not views[-1].alarms
-            if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
-                self._snapshot = Snapshot(now, views)
-                return self._snapshot
-        return Snapshot("", views)
-
-    def view(self, *, readable: bool = False) -> BranchView | None:
-        """The branch that counts (under `forge` the remote's) as judged now, or None.
-
-        Raises UnsupportedRepository.
-
-        `readable`: None also where it cannot be judged, as a note of `bring` says; as it was judged
-        last where a hook has no time to judge it.
-        """
-        try:
-            if readable and self._options.is_over():
-                return self._judged_last()
-            return self.snapshot().view
-        except UnsupportedRepository:
-            if readable:
-                return None
-            raise
-
-    def _judged_last(self) -> BranchView | None:
-        """The approval branch as the last look judged it."""
-        from ai_lessons.approval import state
-
-        ref = self.ref()
-        cached = None
-        if ref:
-            cached = state.noted(self._worktree, ref)
-        if cached:
-            return cached.view
-        return None
-
-    def _judged(self, inputs: Inputs | None) -> tuple[BranchView, ...]:
-        from ai_lessons.approval import state
-
-        if inputs is None:
-            return ()
-        ref = inputs.branch.ref
-        views: tuple[BranchView, ...] = (state.derive(self._worktree, ref, self.signers(ref)),)
-        if views[0].policy.require == "forge":
-            forge = state.forge_ref(self._worktree, inputs)
-            views += (state.derive(self._worktree, forge, self.signers(forge)),)
-        view, ask = (
-            views[-1],
-            None if self._options.agent or self._asked else self._options.ask_keys,
-        )
-        # a history that was rewritten down to its first commit would pass for a new repository:
-        # alarms come first
-        if ask and view.policy.require == "signed" and not view.alarms:
-            self._asked = True
-            from ai_lessons.approval.signatures import pin_first
-
-            if pin_first(self._worktree, view, self.signers(view.ref), ask):
-                return self._judged(self._inputs())
-        return views
-
-    def bring(self, catalog: Catalog) -> None:
-        """Bring the catalog's rules up to date.
-
-        Where the branch cannot be judged, they stay, and a note says so.
-        """
-        noted, _, summary = catalog.rules_state().partition("\n")
-        if summary:
-            noted_state: dict[str, Any] = json.loads(summary)
-        else:
-            noted_state = {"rules": 0, "notes": []}
-        self.count, self.notes = noted_state["rules"], tuple(noted_state["notes"])
-        try:
-            if self.state() != noted and self._options.is_over():
-                self.notes = (*self.notes, NOT_JUDGED)
-            elif self.state() != noted:
-                self._put(catalog, self.snapshot())
-            if missing := self.missing():
-                self.notes = (missing, *self.notes)
-        except AiLessonsError as error:
-            self.notes = (f"the rules in force are those of an earlier look: {error.message}",)
-
-    def text(self, entry_id: str, path: str, blob: str) -> bytes:
-        """The text of a rule in force as the branch has it, out of a filter as a checkout shows it. Raises NotFound."""
-        self.expect({blob: path})
-        if blob not in self._texts:
-            raise NotFound(
-                "text in force of the rule", entry_id, hint="look at the repository: git fsck"
-            )
-        return self._texts[blob]
-
-    def expect(self, paths: Mapping[str, str]) -> None:
-        """Read these texts (paths by blob) at once, because each will be asked for.
-
-        Singly each may cost a program.
-        """
-        missing = {}
-        for blob, path in paths.items():
-            if blob not in self._texts:
-                missing[blob] = path
-        if missing:
-            self._texts |= self._read(missing)
-
-    def state(self) -> str:
-        """All that rules in force depend on as it is now, in one line.
-
-        Empty where there is no approval branch.
-        """
-        return self._key(self._inputs())
-
-    def _inputs(self) -> Inputs | None:
-        """What verdicts are made from as it is now; None where there is no approval branch."""
-        from ai_lessons.approval.inputs import read_inputs
-
-        ref = self.ref()
-        if ref:
-            return read_inputs(self._worktree, ref, self._digest)
-        return None
-
-    def _digest(self, ref: str) -> str:
-        """Of the signers that count on a branch."""
-        # else what reads lists need not be loaded
-        pinned = (self._options.config_dir / "signers").is_dir()
-        if pinned:
-            return self.signers(ref).digest
-        return NO_LIST
-
-    def _key(self, inputs: Inputs | None) -> str:
-        if inputs is None:
-            return ""
-        policy = inputs.branch.remembered.policies.get(inputs.branch.ref)
-        signed = policy is not None and policy.require == "signed"
-        # a person who can be asked has perhaps not been asked yet, if the last read was by a
-        # program
-        may_ask = self._options.ask_keys is not None and not self._options.agent
-        asking = may_ask and signed and inputs.branch.signers == NO_LIST
-        return f"{inputs.key} {_FORMAT}{' ?' if asking else ''}"
-
-    def _put(self, catalog: Catalog, snapshot: Snapshot) -> None:
-        view, state = snapshot.view, snapshot.state
-        verdicts = view.verdicts.values() if view else ()
-        places = {
-            verdict.rule: (verdict.path, verdict.blob)
-            for verdict in verdicts
-            if verdict.in_force and verdict.path and verdict.blob
-        }
-        before = catalog.rules_in_force()
-        keep = {rule for rule, place in places.items() if before.get(rule) == place}
-        notes = [*self._alarms(view)]
-        fresh = {rule: place for rule, place in places.items() if rule not in keep}
-        entries = list(self._entries(fresh, notes))
-        self.notes, self.count = tuple(notes), len(keep) + len(entries)
-        self._texts = {}
-        noted = f"{state}\n{json.dumps({'rules': self.count, 'notes': notes})}" if state else ""
-        catalog.set_rules_in_force(noted, entries, keep=keep)
-
-    def _entries(
-        self, places: dict[str, tuple[str, str]], notes: list[str]
-    ) -> Iterator[tuple[Entry, str]]:
-        """The rules at these places, each with its blob.
-
-        What cannot be read is not in force, and a note says so.
-        """
-        if not places:
-            return
-        from ai_lessons.model.frontmatter import read_entry
-
-        texts = self._read({blob: path for path, blob in places.values()})
-        for rule, (path, blob) in places.items():
-            try:
-                entry = masked_entry(read_entry(path, texts[blob]))
-            except KeyError:
-                notes.append(
-                    f"{path}: the approved text is missing in git, so the rule is left "
-                    "out: git fsck"
-                )
-            except InvalidEntry as error:
-                notes.append(
-                    f"{path}: the approved text cannot be read, so the rule is left out: "
-                    f"{error.message}"
-                )
-            else:
-                if entry.kind is Kind.RULE and entry.id == rule:
-                    yield entry, blob
-                else:
-                    notes.append(f"{path}: the approved text is not rule {rule}, so it is left out")
-
-    def _read(self, paths: Mapping[str, str]) -> dict[str, bytes]:
-        """Contents of blobs (at these paths), as far as they are there and are what their names say."""
-        from ai_lessons.git import commits as git_commits
-        from ai_lessons.git.commits import read_blobs
-
-        texts = read_blobs(self._worktree, paths)
-        return git_commits.texts(
-            self._worktree,
-            paths,
-            {blob: data for blob, data in texts.items() if blob_id(data) == blob},
-        )
-
-    def _alarms(self, view: BranchView | None) -> Iterator[str]:
-        if view is None:
-            return
-        for alarm in view.alarms:
-            yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
-        yield from view.damaged
-        if view.policy.require == "signed":
-            from ai_lessons.approval.signatures import notes_on_signers
-
-            yield from notes_on_signers(view, self.signers(view.ref))
-        # a commit alone may not move what people follow
-        blob, here = view.files.get(CONFIG_PATH, ""), git.approval_branch.short_name(view.ref)
-        if blob:
-            named = _named(self._read({blob: CONFIG_PATH}).get(blob, b""))
-        else:
-            named = ""
-        if named and named != here:
-            yield (
-                f"the settings name {named} as the approval branch, and {here} is followed here; "
-                f"if the change was meant: git config {git.approval_branch.SETTING} {named}"
-            )
-
-
-def _named(settings: bytes) -> str:
-    """The approval branch that a settings file states.
-
-    Empty if it states none or cannot be read.
-    """
-    if b"branch" not in settings:
-        return ""
-    from ai_lessons.model.config import parse_config
-
-    try:
-        return parse_config(settings.decode("utf-8", "replace")).approval_branch
-    except AiLessonsError:
-        return ""
-
-
-CATALOG_FILE = "catalog.sqlite"
-
-_OTHER_FORMAT = expression(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
-
-
-def _committer(store: Store) -> Committer:
-    from ai_lessons.git.commit import Committer
-
-    return Committer(store)
-
-
-def _settings(data: bytes) -> RepositoryConfig:
-    """The settings that a file states; those of an empty one are the defaults."""
-    from ai_lessons.model.config import parse_config
-
-    try:
-        return parse_config(data.decode("utf-8", "replace"))
-    except InvalidEntry as error:
-        raise InvalidEntry(
-            error.problems, hint="mend the file; nothing is written until it is valid"
-        ) from error
 
 
 class OpenRepository:
@@ -633,10 +183,8 @@ class OpenRepository:
             raise
         except NotFound:
             inside = self.inside(ref)
-            reasons = []
-            for problem in self.catalog.unreadable():
-                if problem.path in {ref, inside}:
-                    reasons.append(problem)
+            unreadable = self.catalog.unreadable()
+            reasons = [problem for problem in unreadable if problem.path in {ref, inside}]
             if reasons:
                 raise InvalidEntry(reasons, hint="mend the file, then repeat the command") from None
             if inside is None or inside == ref:
@@ -670,7 +218,10 @@ class OpenRepository:
             return entry
         from ai_lessons.model.checks import doubts
 
-        text = (data if side is None else side).decode("utf-8", "replace")
+        described = data
+        if side is not None:
+            described = side
+        text = described.decode("utf-8", "replace")
         return entry._replace(doubtful=len(doubts(entry, text)))
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
@@ -707,7 +258,10 @@ class OpenRepository:
             data = self._code_elsewhere(place)
         else:
             data = self.store.read(place.path)
-        return data, self.store.read(place.side_path) if place.side_path else None
+        side = None
+        if place.side_path:
+            side = self.store.read(place.side_path)
+        return data, side
 
     def _code_elsewhere(self, place: Location) -> bytes:
         elsewhere = self.elsewhere()
@@ -725,9 +279,12 @@ class OpenRepository:
 
     def expect(self, ids: Iterable[str]) -> None:
         """Prefetch the texts of these entries."""
-        self.rules.expect(
-            {x.hash: x.path for x in self.catalog.locations(ids) if x.approved and x.hash}
-        )
+        blobs: dict[str, str] = {}
+        for place in self.catalog.locations(ids):
+            # of other entries the text is a file
+            if place.approved and place.hash:
+                blobs[place.hash] = place.path
+        self.rules.expect(blobs)
 
     def file_of(self, summary: EntrySummary) -> str:
         """The file whose history is that of the entry.

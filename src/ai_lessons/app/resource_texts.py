@@ -26,7 +26,7 @@ from ai_lessons.model.yaml_edit import REMOVE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.app.open_repository import Limits, Options
+    from ai_lessons.app.options import Limits, Options
     from ai_lessons.connectors.manifests import Sources
     from ai_lessons.connectors.web import Web
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
 
 # Rules of one answer, and results at least where no limit is stated: agents read no more

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from ai_lessons.app.open_repository import OpenRepository, Options
+    from ai_lessons.app.open_repository import OpenRepository
+    from ai_lessons.app.options import Options
     from ai_lessons.search.embedding import Embedder, Vector
     from ai_lessons.search.model_files import ModelFolder
 

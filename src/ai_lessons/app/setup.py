@@ -49,7 +49,7 @@ from ai_lessons.model.texts import decode
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.config import Migration
     from ai_lessons.model.entries import Kind

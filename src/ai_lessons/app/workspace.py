@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.answers import Imported, Written
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.search_index import Embedders, Indexing
     from ai_lessons.app.usage import Usages
     from ai_lessons.app.write_checks import Planned

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ai_lessons import app
 
 if TYPE_CHECKING:
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.settings import Settings
 
 SAME = (
@@ -27,7 +27,7 @@ def library_options(settings: Settings) -> Options:
 
     The caller adds how progress is shown and questions are asked.
     """
-    return app.open_repository.Options(
+    return app.options.Options(
         cache_dir=settings.folders.cache,
         state_dir=settings.folders.state,
         config_dir=settings.folders.config,

@@ -38,7 +38,7 @@ from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_even
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.model.agent_hosts import AgentHost
     from ai_lessons.model.edits import Edit
     from ai_lessons.model.plain import AgentText

@@ -21,7 +21,7 @@ from ai_lessons import settings
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.answers import ProposedFile, Shown
 from ai_lessons.app.entries import list_entries
-from ai_lessons.app.open_repository import silent
+from ai_lessons.app.options import no_progress
 from ai_lessons.app.workspace import Library
 from ai_lessons.features.look import pages, server
 from ai_lessons.interfaces.mcp.tools import SessionPool
@@ -296,7 +296,9 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
     shown = pool.read(lambda opened: pages.review(opened, {})).values
     html = pages.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
-    done = pool.write(lambda opened: server.approve_batch(opened, given), agent="", progress=silent)
+    done = pool.write(
+        lambda opened: server.approve_batch(opened, given), agent="", progress=no_progress
+    )
     assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == [
         "One",
         "Two",

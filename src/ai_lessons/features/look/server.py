@@ -38,7 +38,7 @@ from starlette.staticfiles import StaticFiles
 from uvicorn import Server
 
 from ai_lessons import app
-from ai_lessons.app.open_repository import silent
+from ai_lessons.app.options import no_progress
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.features.look import pages
 from ai_lessons.features.look.pages import Page, href
@@ -614,7 +614,10 @@ class Site:
                 raise Refused("here only what was decided on this page is taken back, and once")
             try:
                 done = await run_in_threadpool(
-                    self._pool.write, lambda opened: job(opened, form), agent="", progress=silent
+                    self._pool.write,
+                    lambda opened: job(opened, form),
+                    agent="",
+                    progress=no_progress,
                 )
             except Conflict as error:
                 # nothing was decided, and what is there now is shown

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.daemon_client import DaemonClient
-    from ai_lessons.app.open_repository import Options
+    from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library
     from ai_lessons.interfaces.cli.command import Tool
     from ai_lessons.interfaces.cli.text_input import Edits

@@ -22,7 +22,7 @@ import click
 
 from ai_lessons import settings
 from ai_lessons.app import daemon_client
-from ai_lessons.app.open_repository import Limits
+from ai_lessons.app.options import Limits
 from ai_lessons.errors import UsageError
 from ai_lessons.interfaces.cli import ending
 from ai_lessons.interfaces.cli.call import Call

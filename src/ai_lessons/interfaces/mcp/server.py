@@ -48,7 +48,7 @@ from mcp_types import (
 from starlette.responses import PlainTextResponse
 
 from ai_lessons import app, extensions
-from ai_lessons.app.open_repository import Limits
+from ai_lessons.app.options import Limits
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.cli import ABOUT

@@ -32,7 +32,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from ai_lessons import extensions
 from ai_lessons.app import daemon_client
 from ai_lessons.app.answers import Answer, Shown
-from ai_lessons.app.open_repository import Limits, Options, Progress, silent
+from ai_lessons.app.options import Limits, Options, Progress, no_progress
 from ai_lessons.app.workspace import Library, ReusableLibrary
 from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
 from ai_lessons.interfaces import agent_text, library_options, output
@@ -148,7 +148,7 @@ class SessionPool:
         *,
         agent: str,
         trusts: Callable[[str, str], bool] | None = None,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> T:
         """Do a job that may take long and shares nothing with others.
 
