@@ -415,7 +415,8 @@ def described(
         "files": tuple(files),
     }
     if entry is None:
-        return Pending(**facts)
+        # a text that cannot be read says nothing of itself
+        return Pending(rationale="", tags=(), evidence=(), **facts)
     targets = list(dict.fromkeys(link.target for link in entry.links))
     linked = at.repo.catalog.many(targets)
     if facts.get("change") != "removal":
