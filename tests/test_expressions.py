@@ -49,10 +49,10 @@ CUT = {
 """Expressions that are not linear, and what cuts their text before."""
 
 COMPUTED = {
-    "features/transfer/instruction_files.py",
+    "features/scripts/beside.py", "features/transfer/commands.py", "features/transfer/instruction_files.py",
     "app/entries.py", "app/evaluation.py",
     "features/harvest/statements.py",
-    "git/hooks.py", "git/network.py", "interfaces/cli/admin.py", "interfaces/output.py",
+    "git/hooks.py", "git/network.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
     "model/code_comments.py", "model/command_patterns.py", "model/config.py", "model/definitions.py",
     "model/layout.py", "model/lessons.py", "model/rule_checks.py",
