@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import resources, search, setup
+from ai_lessons.app import index_upkeep, repository_settings, resources, search
 from ai_lessons.app.answers import Query, ResourceDraft
 from ai_lessons.app.options import Options
 from ai_lessons.app.setup import init_repository
@@ -169,12 +169,12 @@ def repository(
         grows = int(sizes.get("target", "0")) > DEFAULT_TARGET
         for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
             if key in sizes:
-                setup.config_set(library, f"search.chunking.{key}", sizes[key])
+                repository_settings.config_set(library, f"search.chunking.{key}", sizes[key])
         resources.add_resources(
             library,
             ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True),
         )
-        indexed = setup.reindex(library)
+        indexed = index_upkeep.reindex(library)
     print(f"{judged.name}: {len(judged.documents)} documents, {indexed.passages} passages, "
           f"{indexed.embedded} embedded in {time.perf_counter() - start:.0f} s")  # fmt: skip
     if indexed.missing and not with_model.offline:

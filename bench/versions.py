@@ -15,7 +15,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import resources, search, setup
+from ai_lessons.app import index_upkeep, resources, search
 from ai_lessons.app.answers import Query, ResourceDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
@@ -61,8 +61,8 @@ def main() -> None:
         rows = imported(outcome, every, source, versions[::-1])
         imported(outcome, newest, source, versions[:1])
         with Library(every, chosen) as library, Library(newest, chosen) as other:
-            done = setup.reindex(library)
-            setup.reindex(other)
+            done = index_upkeep.reindex(library)
+            index_upkeep.reindex(other)
             print(f"{done.passages} passages, {done.embedded} embedded")
             plain = share(
                 questions,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import read_template, template_dir
+from ai_lessons.app.scaffold import read_template, template_dir
 from ai_lessons.model.checks import check_entry, check_together
 from ai_lessons.model.config import KEYS, RepositoryConfig, parse_config, unknown_keys
 from ai_lessons.model.entries import Entry, Kind

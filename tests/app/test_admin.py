@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, health, search_index, setup, sharing, validation
+from ai_lessons.app import (
+    entries,
+    health,
+    index_upkeep,
+    repository_settings,
+    search_index,
+    sharing,
+    validation,
+)
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.model.entries import Kind
 from ai_lessons.search.database import EMBED, RefreshState
@@ -137,17 +145,17 @@ def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) ->
 def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder) -> None:
     made = world.add("one", "text")
     world.write("p/docs/a.md", "# A\n")
-    done = setup.reindex(world.library)
+    done = index_upkeep.reindex(world.library)
     assert (done.entries, done.embedded, done.missing, done.rebuilt) == (2, 2, 0, "")
-    assert setup.reindex(world.library).entries == 0
-    assert setup.reindex(world.library, [made.handle]).entries == 1
-    assert setup.reindex(world.library, kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
-    full = setup.reindex(world.library, full=True)
+    assert index_upkeep.reindex(world.library).entries == 0
+    assert index_upkeep.reindex(world.library, [made.handle]).entries == 1
+    assert index_upkeep.reindex(world.library, kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
+    full = index_upkeep.reindex(world.library, full=True)
     assert full.entries == 2
     assert full.rebuilt
     assert len(embedder.asked) == 2
     with pytest.raises(NotFound):
-        setup.reindex(world.library, ["nonsense"])
+        index_upkeep.reindex(world.library, ["nonsense"])
 
 
 def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends(
@@ -163,30 +171,36 @@ def test_reindex_waits_for_another_process_that_embeds_and_goes_on_where_it_ends
 
     library = world.fresh(progress=lambda *step: ended(*step) if step[0] == "Embedding" else None)
     assert closing.enter_context(RefreshState(library.primary.store.state_dir).locked(EMBED, 0.0))
-    done = setup.reindex(library)
+    done = index_upkeep.reindex(library)
     assert (done.missing, done.embedded) == (0, 9)
     assert ("Embedding", 0, 9) in seen
 
 
 def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:
     library = world.library
-    assert setup.config_get(library)["git.autocommit"] == "auto"
-    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 256}
+    assert repository_settings.config_get(library)["git.autocommit"] == "auto"
+    assert repository_settings.config_get(library, "search.chunking.target") == {
+        "search.chunking.target": 256
+    }
     text = "# ours\nformat: 1\nsearch:\n  chunking:\n    target: 200  # shorter\n"
     world.committed(".ai-lessons/config.yaml", text)
-    commit = setup.config_set(library, "search.chunking.target", "220")
+    commit = repository_settings.config_set(library, "search.chunking.target", "220")
     assert commit == git(world.root, "rev-parse", "HEAD")
     assert world.read(".ai-lessons/config.yaml") == text.replace("200", "220")
-    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 220}
-    assert setup.config_set(library, "search.chunking.target", "220") is None
-    setup.config_set(library, "tag_aliases.k8s", "kubernetes")
-    assert setup.config_get(library, "tag_aliases") == {"tag_aliases": {"k8s": "kubernetes"}}
+    assert repository_settings.config_get(library, "search.chunking.target") == {
+        "search.chunking.target": 220
+    }
+    assert repository_settings.config_set(library, "search.chunking.target", "220") is None
+    repository_settings.config_set(library, "tag_aliases.k8s", "kubernetes")
+    assert repository_settings.config_get(library, "tag_aliases") == {
+        "tag_aliases": {"k8s": "kubernetes"}
+    }
 
 
 def test_wrong_settings_are_refused(world: World) -> None:
     library = world.library
     with pytest.raises(NotFound, match="autocommit") as error:
-        setup.config_get(library, "autocommit")
+        repository_settings.config_get(library, "autocommit")
     assert "git.autocommit" in error.value.hint
     for key, value in (
         ("git.autocomit", "true"),
@@ -194,9 +208,9 @@ def test_wrong_settings_are_refused(world: World) -> None:
         ("approval.require", "luck"),
     ):
         with pytest.raises(UsageError, match=re.escape(key)):
-            setup.config_set(library, key, value)
+            repository_settings.config_set(library, key, value)
     with pytest.raises(NotFound, match="no embedding model") as error:
-        setup.config_set(library, "search.model", "BAAI/bge-small-en-v1.6")
+        repository_settings.config_set(library, "search.model", "BAAI/bge-small-en-v1.6")
     assert "BAAI/bge-small-en-v1.5" in error.value.suggestions
     assert not (world.root / ".ai-lessons").exists()
     world.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/nothing\n")
@@ -204,7 +218,7 @@ def test_wrong_settings_are_refused(world: World) -> None:
     assert problem.startswith(".ai-lessons/config.yaml:3: no embedding model 'nobody/nothing'")
     world.write(".ai-lessons/config.yaml", b"format: \xff\n")
     with pytest.raises(InvalidEntry, match=r"config\.yaml"):
-        setup.config_set(library, "events", "false")
+        repository_settings.config_set(library, "events", "false")
 
 
 def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
@@ -219,7 +233,7 @@ def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_do
     pending = next(one for one in health.doctor(world.library) if one.name == "pending")
     assert "counts for nothing" in pending.detail
     with pytest.raises(Refused, match="counts for nothing") as caught:
-        setup.config_set(world.library, "git.autocommit", "true")
+        repository_settings.config_set(world.library, "git.autocommit", "true")
     assert caught.value.hint == f"git -C {world.root} config ai-lessons.autocommit true"
     git(world.root, "config", "ai-lessons.autocommit", "true")
     assert world.add("my wish").commit is not None

@@ -14,12 +14,13 @@ from ai_lessons.app import (
     editing,
     entries,
     health,
+    index_upkeep,
     pending_rules,
     proposals,
+    repository_settings,
     review,
     rule_audit,
     search,
-    setup,
     sharing,
     sources,
     validation,
@@ -198,7 +199,7 @@ def test_pulled_settings_that_name_a_place_for_the_index_send_nothing_there(worl
     notes = world.search("pomology").notes
     assert any(place in note and "config set" in note for note in notes), notes
     assert not agreed(world.library.primary, place)
-    setup.config_set(world.library, "search.index", place)
+    repository_settings.config_set(world.library, "search.index", place)
     assert agreed(world.library.primary, place)
 
 
@@ -353,7 +354,7 @@ def test_a_repository_without_commits_and_entries_answers_everything(
         assert search.search(library, Query("anything")).notes
         assert validation.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
-        assert setup.reindex(library).entries == 0
+        assert index_upkeep.reindex(library).entries == 0
         assert tuple(sources.stale(library.primary)) == ()
         assert sharing.save(library) == ((), ())
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}

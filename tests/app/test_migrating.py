@@ -12,16 +12,17 @@ from ai_lessons.app import (
     entries,
     health,
     lessons,
+    migration,
     proposals,
+    repository_settings,
     resources,
     review,
     search,
-    setup,
     sharing,
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, Query, ResourceDraft, RuleDraft
-from ai_lessons.app.setup import migrate
+from ai_lessons.app.migration import migrate
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
 from ai_lessons.model import config
@@ -48,7 +49,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     world: World, version: int
 ) -> None:
     fixture(world, version)
-    done = setup.migrate(world.library)
+    done = migration.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
     assert validation.validate(world.library).problems == ()
     shown = entries.show(world.library, LESSON)
@@ -57,7 +58,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     assert sorted(one.kind for one in entries.list_entries(world.library).entries) == [
         Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,
     ]  # fmt: skip
-    again = setup.migrate(world.library)
+    again = migration.migrate(world.library)
     assert (again.commit, again.snapshot, again.changed) == (None, None, ())
 
 
@@ -149,12 +150,12 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "reject-rule": lambda it, _: review.reject_rule(it, RULE),
     "adopt": lambda it, _: validation.adopt(it, ["jira/notes.md"]),
     "validate --fix": lambda it, _: validation.validate(it, fix=True),
-    "config set": lambda it, _: setup.config_set(it, "events", "false"),
+    "config set": lambda it, _: repository_settings.config_set(it, "events", "false"),
     "params": lambda it, _: health.params_reset(it, "injection_budget"),
     "save": lambda it, _: sharing.save(it),
     "undo": lambda it, _: sharing.undo(it),
     "sync": lambda it, _: sharing.sync(it),
-    "migrate": lambda it, _: setup.migrate(it),
+    "migrate": lambda it, _: migration.migrate(it),
     "lesson wrong": lambda it, _: lessons.wrong(it, LESSON),
 }
 

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, proposals, review, search, search_index, setup
+from ai_lessons.app import (
+    editing,
+    entries,
+    health,
+    index_upkeep,
+    proposals,
+    review,
+    search,
+    search_index,
+    setup,
+)
 from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
@@ -43,7 +53,7 @@ def test_meaning_is_found_and_an_edit_at_once(library: Library, tmp_path: Path) 
             "Rotate the signing keys in spring", "Otherwise the token service refuses every login."
         ),
     )
-    done = setup.reindex(library)
+    done = index_upkeep.reindex(library)
     assert done.missing == 0
     assert done.embedded == done.passages >= 19
     answer = search.search(
@@ -78,7 +88,7 @@ def test_a_linked_rule_of_another_project_comes_only_where_it_is_about_the_quest
         "The export of orders runs at night", "By day it slows the shop down.", project="shop"
     )
     made = editing.add_lesson(library, night._replace(links=[("", rule.id)]))
-    setup.reindex(library)
+    index_upkeep.reindex(library)
     answer = search.search(library, Query("when does the export of orders run"))
     assert [hit.entry.id for hit in answer.hits] == [made.id]
     answer = search.search(library, Query("should prices be floats or integers"))
@@ -118,7 +128,7 @@ def starters(
     """A repository that began with the starter set, with all vectors."""
     made = init_repository(tmp_path / "starters", library.options, hooks=False, starters=True)
     begun = closing.enter_context(Library(tmp_path / "starters", library.options))
-    setup.reindex(begun)
+    index_upkeep.reindex(begun)
     return begun, made
 
 

@@ -13,11 +13,11 @@ from ai_lessons.app import (
     editing,
     lessons,
     proposals,
+    repository_settings,
     resource_refresh,
     resources,
     review,
     secrets,
-    setup,
     sharing,
     validation,
 )
@@ -99,7 +99,9 @@ JOBS: dict[str, Callable[[World], object]] = {
     "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
     "suggest": lambda w: proposals.suggest_rule(w.library, RuleDraft("Use the key", SECRET)),
     "propose": lambda w: (w.write("p/rules/a.md", rule(SECRET)), proposals.propose(w.library)),
-    "setting": lambda w: setup.config_set(w.library, "search.index", f"s3://place/{KEY}"),
+    "setting": lambda w: repository_settings.config_set(
+        w.library, "search.index", f"s3://place/{KEY}"
+    ),
 }
 
 

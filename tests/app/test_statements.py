@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, outdated, setup
+from ai_lessons.app import editing, entries, lessons, outdated, repository_settings
 from ai_lessons.app.answers import ContextQuery, LessonDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
@@ -152,7 +152,7 @@ def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_do
 def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(
     world: World, autocommit: bool
 ) -> None:
-    setup.config_set(world.library, "git.autocommit", str(autocommit).lower())
+    repository_settings.config_set(world.library, "git.autocommit", str(autocommit).lower())
     agent = world.fresh(agent="bot")
     lessons.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))

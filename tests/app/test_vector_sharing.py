@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ai_lessons.app import health, resources, search, setup, sharing, vector_sharing
+from ai_lessons.app import (
+    health,
+    index_upkeep,
+    program_hooks,
+    resources,
+    search,
+    setup,
+    sharing,
+    vector_sharing,
+)
 from ai_lessons.app.answers import Answer, Query, ResourceDraft
 from ai_lessons.app.index_places import left_packs
 from ai_lessons.app.workspace import Library
@@ -72,7 +81,7 @@ class Clone:
     def complete(self) -> int:
         """Compute what is missing; how many passages there are."""
         with self.computing(), self.library() as library:
-            setup.reindex(library)
+            index_upkeep.reindex(library)
             return library.primary.indexing.passages()
 
     def sync(self) -> Synced:
@@ -397,7 +406,7 @@ def test_our_own_server_hook_takes_them(
     monkeypatch.setenv("PATH", f"{program_in(tmp_path / 'bin')}:{os.environ['PATH']}")
     git(tmp_path, "init", "-q", "--bare", "-b", "main", "hub.git")
     team = Team(tmp_path, git)
-    setup.server_hook("install", team.hub)
+    program_hooks.server_hook("install", team.hub)
     ann = team.clone("ann")
     git(ann.root, "switch", "-q", "-c", "main")
     ann.add(*WORDS)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import init, read_template, template_dir
+from ai_lessons.app.scaffold import init, read_template, template_dir
 from ai_lessons.approval import inputs, state
 from ai_lessons.approval.signatures import PinnedSigners, SignerList
 from ai_lessons.approval.state import derive

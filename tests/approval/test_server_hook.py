@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import setup
+from ai_lessons.app import scaffold
 from ai_lessons.approval import push_check
 from ai_lessons.approval.push_check import Update, parse_updates, refused_files
 from ai_lessons.errors import Refused
@@ -49,7 +49,7 @@ def moves_to_an_empty_hub(clone: Clone, name: str, *options: str) -> Path:
 
 
 def install(git_dir: Path) -> str:
-    return "\n".join(carry_out_on_server(git_dir, setup.hooks_dir(), "install"))
+    return "\n".join(carry_out_on_server(git_dir, scaffold.hooks_dir(), "install"))
 
 
 def hub_of(clone: Clone) -> Path:
@@ -451,7 +451,7 @@ def test_nobody_can_push_where_the_program_is_missing_unless_the_hub_names_it(
 class TestTheHookFile:
     @pytest.fixture
     def folder(self, hub: tuple[World, Clone], tmp_path: Path) -> Path:  # noqa: ARG002  # the hub has to be there
-        carry_out_on_server(tmp_path / "hub.git", setup.hooks_dir(), "uninstall")
+        carry_out_on_server(tmp_path / "hub.git", scaffold.hooks_dir(), "uninstall")
         return tmp_path / "hub.git" / "hooks"
 
     def test_lets_the_hook_that_was_there_read_the_same_and_have_its_say(
@@ -469,7 +469,7 @@ class TestTheHookFile:
         (folder / "closed").touch()
         mine.other_work()
         assert "pre-receive hook declined" in push(mine)
-        carry_out_on_server(folder.parent, setup.hooks_dir(), "uninstall")
+        carry_out_on_server(folder.parent, scaffold.hooks_dir(), "uninstall")
         assert (folder / "pre-receive").read_text() == text
         assert (folder / "pre-receive").stat().st_mode & 0o777 == 0o750
 

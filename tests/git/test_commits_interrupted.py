@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import template_dir
+from ai_lessons.app.scaffold import template_dir
 from ai_lessons.git import files
 from ai_lessons.git.store import Job, Store
 from git.conftest import Opened

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import setup
+from ai_lessons.app import scaffold
 from ai_lessons.errors import StorageFailed
 from ai_lessons.git import hooks
 from ai_lessons.git.hooks import HOOK_NAMES
@@ -13,7 +13,7 @@ from real_world import Git, put_file, put_program
 
 
 def carried_out(job: str) -> Callable[[Path], str]:
-    return lambda root: "\n".join(hooks.carry_out(root, setup.hooks_dir(), job))
+    return lambda root: "\n".join(hooks.carry_out(root, scaffold.hooks_dir(), job))
 
 
 install, uninstall, status = map(carried_out, ("install", "uninstall", "status"))
@@ -150,7 +150,7 @@ def test_hooks_among_the_files_of_the_repository_are_left_alone(git_repo: Path, 
 
 
 def test_a_part_of_a_bigger_repository_does_not_touch_its_hooks(git_repo: Path) -> None:
-    root = setup.init(git_repo / "kb").root
+    root = scaffold.init(git_repo / "kb").root
     assert "--repo kb admin validate" in install(root)
     assert folder(git_repo) == {}
 
@@ -160,7 +160,7 @@ class TestWhatTheHooksDo:
 
     @pytest.fixture
     def repo(self, git_repo: Path, git: Git) -> Path:
-        setup.init(git_repo)
+        scaffold.init(git_repo)
         install(git_repo)
         git(
             git_repo, "config", "--unset", "ai-lessons.program"
@@ -301,7 +301,7 @@ class TestWhatTheHooksDo:
         )
 
     def test_the_failure_of_a_hook_behind_ours_still_counts(self, git_repo: Path) -> None:
-        setup.init(git_repo)
+        scaffold.init(git_repo)
         write_hook(git_repo, "#!/bin/sh\nfalse\n")
         install(git_repo)
         assert self.edit_and_commit(git_repo).returncode == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import clone, init
+from ai_lessons.app.scaffold import clone, init
 from ai_lessons.errors import Refused
 from ai_lessons.git import plumbing, sync
 from ai_lessons.git.history import History

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app.setup import SUBJECT, clone, init, read_template, template_dir
+from ai_lessons.app.scaffold import SUBJECT, clone, init, read_template, template_dir
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.model.config import parse_config
 from ai_lessons.model.layout import place

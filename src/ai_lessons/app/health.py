@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app, extensions
-from ai_lessons.app import meaning, outdated, setup
+from ai_lessons.app import meaning, outdated, program_hooks, scaffold
 from ai_lessons.app.kept_files import taken_away
 from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.validation import attribute_problems, entry_files
@@ -303,7 +303,7 @@ def _approval(repo: RepositorySession) -> Finding:
 
 
 def _hooks(repo: RepositorySession) -> Finding:
-    lines = hooks.carry_out(repo.store.root, setup.hooks_dir(), "status")
+    lines = hooks.carry_out(repo.store.root, scaffold.hooks_dir(), "status")
     if repo.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)
@@ -316,7 +316,7 @@ def _hooks(repo: RepositorySession) -> Finding:
 
 def _agents(at: Where, event: bytes, _repo: RepositorySession) -> Finding:
     targets = {}
-    for host in setup.hosts(at, event):
+    for host in program_hooks.hosts(at, event):
         for target in host.targets:
             if target.runs:
                 targets[target.runs] = (

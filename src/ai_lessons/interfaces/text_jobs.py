@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from ai_lessons.app import (
         answers,
         health,
+        index_upkeep,
+        migration,
         pinned_signers,
+        program_hooks,
         review,
         rule_audit,
         rule_checks,
@@ -459,7 +462,7 @@ def index_state(value: answers.IndexStatus, view: View) -> str:
     return "\n\n".join([pairs(rows, view), *shared])
 
 
-def pushed(value: setup.Pushed, view: View) -> str:
+def pushed(value: index_upkeep.Pushed, view: View) -> str:
     """What lies there after a push."""
     head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
     return "\n".join(
@@ -467,7 +470,7 @@ def pushed(value: setup.Pushed, view: View) -> str:
     )
 
 
-def pulled(value: setup.Pulled, _view: View) -> str:
+def pulled(value: index_upkeep.Pulled, _view: View) -> str:
     """What came, and what was computed here."""
     summary = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
     missing = f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector"
@@ -507,7 +510,7 @@ def tiers(states: Sequence[workspace.TierState], view: View) -> str:
     return columns(rows, view)
 
 
-def migrated(value: setup.Migrated, _view: View) -> str:
+def migrated(value: migration.Migrated, _view: View) -> str:
     """What the migration did, and how to take it back."""
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
@@ -640,7 +643,7 @@ WAYS = {
 NO_HOST = "No agent host was found on this machine."
 
 
-def hosts(installed: Sequence[setup.Host], view: View) -> str:
+def hosts(installed: Sequence[program_hooks.Host], view: View) -> str:
     """For each host what shows that it is here, what calls its hooks, and the ways to its agent."""
     blocks = []
     for host in installed:
@@ -671,7 +674,7 @@ def _advice(host: str) -> str:
     return agent_hosts.advice(host)
 
 
-def _of_ours(target: setup.Target) -> str:
+def _of_ours(target: program_hooks.Target) -> str:
     """That it is there, and what came back when it was run."""
     if target.works is None:
         return "ours is there"
@@ -680,7 +683,7 @@ def _of_ours(target: setup.Target) -> str:
     return f"ours is there, but does not work: {line(target.answered)}; ai-lessons admin hosts --install"
 
 
-def to_change(values: Sequence[setup.HostChange], view: View) -> str:
+def to_change(values: Sequence[program_hooks.HostChange], view: View) -> str:
     """What would change, a line for each file with the number of its lines."""
     rows = []
     for change in values:
@@ -693,7 +696,7 @@ def to_change(values: Sequence[setup.HostChange], view: View) -> str:
     return "\n".join([*rows, "Every line: -v"])
 
 
-def connected(values: Sequence[setup.HostChange], view: View) -> str:
+def connected(values: Sequence[program_hooks.HostChange], view: View) -> str:
     """What was done, a line for each file."""
     rows = []
     for change in values:

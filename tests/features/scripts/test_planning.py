@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, resource_refresh, setup, sources, validation
+from ai_lessons.app import entries, index_upkeep, resource_refresh, sources, validation
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
@@ -84,9 +84,9 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
     made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
     assert list(sources.stale(world.library.primary)) == []
     jobs: dict[str, Callable[[], object]] = {
-        "giraffe": lambda: setup.reindex(world.library, [made.handle]),
+        "giraffe": lambda: index_upkeep.reindex(world.library, [made.handle]),
         "heron": lambda: resource_refresh.refresh(world.library, [], every=True),
-        "newt": lambda: setup.reindex(world.library, kinds=[Kind.SCRIPT]),
+        "newt": lambda: index_upkeep.reindex(world.library, kinds=[Kind.SCRIPT]),
     }
     for word, again in jobs.items():
         (source / "run.sh").write_text(f"#!/bin/sh\n# Rotates the {word} keys.\n")
@@ -102,7 +102,7 @@ def test_a_script_that_stays_where_it_is_is_read_again_when_it_changes(
     (source / "run.sh").unlink()
     assert [one.reason for one in sources.stale(world.library.primary)] == ["gone"]
     with pytest.raises(NotFound):
-        setup.reindex(world.library, [made.handle])
+        index_upkeep.reindex(world.library, [made.handle])
 
 
 def test_a_script_in_place_that_a_pull_brought_is_not_read(world: World, tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_a_script_in_place_that_a_pull_brought_is_not_read(world: World, tmp_pat
     text = f"---\nkind: script\ntitle: s\npath: {tmp_path}/secret.sh\ncontent_hash: sha256:{'0' * 64}\n---\nOld.\n"
     world.write("p/scripts/unversioned/s.sh.md", text)
     (entry,) = entries.list_entries(world.library).entries
-    setup.reindex(world.library, kinds=[Kind.SCRIPT])
+    index_upkeep.reindex(world.library, kinds=[Kind.SCRIPT])
     assert resource_refresh.refresh(world.library, [], every=True)[0].warning
     assert world.read("p/scripts/unversioned/s.sh.md") == text
     with pytest.raises(Refused):
-        setup.reindex(world.library, [entry.handle])
+        index_upkeep.reindex(world.library, [entry.handle])
 
 
 def test_a_script_of_the_repository_is_described_where_it_is(world: World) -> None:

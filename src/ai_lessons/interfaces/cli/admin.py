@@ -40,7 +40,7 @@ def migrate(call: Call) -> None:
 
     A tag, then one commit, which `undo` reverts.
     """
-    call.answer(app.setup.migrate(call.library), text_jobs.migrated)
+    call.answer(app.migration.migrate(call.library), text_jobs.migrated)
 
 
 SHELLS = ("bash", "zsh", "fish")
@@ -96,12 +96,14 @@ def init(
         place, call.options(), from_url=from_url, hooks=not no_hooks, **how
     )
     apart: list[str] = []
-    for host in app.setup.hosts(where):
+    for host in app.program_hooks.hosts(where):
         if not any(target.ours for target in host.targets):
             apart.append(host.name)
     if connect and apart:
         try:
-            changes = app.setup.connect(where, (), "install", partial(_agreed, call, yes=yes))
+            changes = app.program_hooks.connect(
+                where, (), "install", partial(_agreed, call, yes=yes)
+            )
         except Refused as error:
             # the repository is there
             done = done._replace(notes=(*done.notes, f"agent hosts: {error.message}"))
@@ -174,7 +176,7 @@ def config() -> None:
 @click.argument("key", required=False)
 def config_get(call: Call, key: str | None) -> None:
     """Print one value, or all."""
-    call.answer(app.setup.config_get(call.library, key), text_jobs.config)
+    call.answer(app.repository_settings.config_get(call.library, key), text_jobs.config)
 
 
 @config.command("set", examples=["git.autocommit true"])
@@ -182,7 +184,7 @@ def config_get(call: Call, key: str | None) -> None:
 @click.argument("value")
 def config_set(call: Call, key: str, value: str) -> None:
     """Change one value; only its line in the file changes."""
-    commit = app.setup.config_set(call.library, key, value)
+    commit = app.repository_settings.config_set(call.library, key, value)
     call.answer(
         {key: value}, text_jobs.pairs, lambda _: {"key": key, "value": value, "commit": commit}
     )
@@ -193,7 +195,7 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and our paragraph in files of instructions."""
 
 
-def hooks_command(job: app.setup.HookJob, text: str) -> None:
+def hooks_command(job: app.program_hooks.HookJob, text: str) -> None:
     """Define one of the three commands about hooks."""
 
     @hooks.command(job, help=text, examples=["", "--server /srv/git/knowledge.git", "--agents"])
@@ -216,7 +218,7 @@ def hooks_command(job: app.setup.HookJob, text: str) -> None:
         help="Our paragraph in this file; may be given again.",
     )
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...]) -> None:
-        jobs, cwd = app.setup, call.settings.cwd
+        jobs, cwd = app.program_hooks, call.settings.cwd
         if server:
             done = jobs.server_hook(job, cwd / server)
         elif paragraph or files:
@@ -269,14 +271,14 @@ def completion(call: Call, shell: str | None, install: bool) -> None:
         folder = _start_folder("XDG_CONFIG_HOME", "~/.config") / "fish/completions"
         written: list[str] = []
         for program, text in scripts.items():
-            written.append(app.setup.complete(folder / f"{program}.fish", text))
+            written.append(app.program_hooks.complete(folder / f"{program}.fish", text))
         text = "\n".join(written)
     elif install:
         if name == "zsh":
             place = _start_folder("ZDOTDIR", "~")
         else:
             place = Path("~").expanduser()
-        text = app.setup.complete(place / f".{name}rc", script)
+        text = app.program_hooks.complete(place / f".{name}rc", script)
     call.answer(script, lambda _, _view: text, lambda _: {"shell": name, "script": script})
 
 
@@ -300,7 +302,9 @@ def _start_folder(variable: str, default: str) -> Path:
     "--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was."
 )
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes: bool) -> int:
+def hosts(
+    call: Call, names: tuple[str, ...], job: app.program_hooks.HookJob | None, yes: bool
+) -> int:
     """Show the agent hosts on this machine and how we are connected to them.
 
     Set them up, all or by NAME.
@@ -309,9 +313,9 @@ def hosts(call: Call, names: tuple[str, ...], job: app.setup.HookJob | None, yes
     """
     where = settings.where(os.environ, call.settings.cwd)
     if job is None:
-        call.answer(app.setup.hosts(where, hook.CHECK), text_jobs.hosts)
+        call.answer(app.program_hooks.hosts(where, hook.CHECK), text_jobs.hosts)
         return 0
-    changes = app.setup.connect(where, names, job, partial(_agreed, call, yes=yes))
+    changes = app.program_hooks.connect(where, names, job, partial(_agreed, call, yes=yes))
     call.answer(changes, text_jobs.connected)
     return int(any(change.done.startswith("left alone") for change in changes))
 
@@ -324,7 +328,7 @@ def _need_yes(call: Call, yes: bool) -> None:
         )
 
 
-def _agreed(call: Call, changes: Sequence[app.setup.HostChange], *, yes: bool) -> bool:
+def _agreed(call: Call, changes: Sequence[app.program_hooks.HostChange], *, yes: bool) -> bool:
     """Show what would change in settings of other programs, and ask unless `yes`."""
     _need_yes(call, yes)
     if call.verbose and not call.json:

@@ -55,7 +55,7 @@ def check_push(call: Call) -> int:
 
     Exit code 8 if it is refused.
     """
-    refused = app.setup.check_push(
+    refused = app.program_hooks.check_push(
         Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines()
     )
     if refused or call.json:

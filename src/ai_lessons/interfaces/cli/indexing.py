@@ -32,7 +32,9 @@ def reindex(call: Call, refs: tuple[str, ...], kinds: frozenset[Kind], full: boo
     repository.
     """
     call.long = True
-    call.answer(app.setup.reindex(call.library, refs, full=full, kinds=kinds), text_jobs.indexed)
+    call.answer(
+        app.index_upkeep.reindex(call.library, refs, full=full, kinds=kinds), text_jobs.indexed
+    )
 
 
 @to_admin.group("model")
@@ -68,7 +70,7 @@ def index_status(call: Call, uri: str | None) -> None:
 
     With URI also what a shared one holds, and how much of it is usable here.
     """
-    call.answer(app.setup.index_status(call.library, uri), text_jobs.index_state)
+    call.answer(app.index_upkeep.index_status(call.library, uri), text_jobs.index_state)
 
 
 @index.command("push", examples=["/srv/git/knowledge-index"])
@@ -78,7 +80,7 @@ def push(call: Call, uri: str) -> None:
 
     For the machine that builds it for all.
     """
-    call.answer(app.setup.index_push(call.library, uri), text_jobs.pushed)
+    call.answer(app.index_upkeep.index_push(call.library, uri), text_jobs.pushed)
 
 
 @index.command("pull", examples=["/srv/git/knowledge-index"])
@@ -88,7 +90,7 @@ def pull(call: Call, uri: str) -> None:
 
     Texts are never copied: they come from your own files.
     """
-    call.answer(app.setup.index_pull(call.library, uri), text_jobs.pulled)
+    call.answer(app.index_upkeep.index_pull(call.library, uri), text_jobs.pulled)
 
 
 @to_admin.group("warm")
