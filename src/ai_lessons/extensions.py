@@ -97,7 +97,8 @@ class Feature(NamedTuple):
     - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
       a sentence at a moment at which no entry is told. `hears`: takes note of an event of a session,
-      by its moment, see `telling.pipeline`.
+      by its moment, see `telling.pipeline`. `enforce`: what breaks rules at an event, and what the
+      host shall do about it, see `telling.pipeline`; its facts have the host's `decisions`.
     - `past`: what past sessions say for a proposal, see `app.pending_rules`; `figures`: what
       stored entries would have changed in them, as rows of name and value. It takes a while.
     - `doctor`: checks by the name of their line, see `app.health`.
@@ -138,6 +139,7 @@ class Feature(NamedTuple):
     offers: Mapping[str, str] = NOTHING
     hints: Mapping[str, str] = NOTHING
     hears: Mapping[str, str] = NOTHING
+    enforce: str = ""
     past: str = ""
     figures: str = ""
     doctor: Mapping[str, str] = NOTHING
@@ -187,6 +189,11 @@ def concerning(what: str, fields: Collection[str]) -> Iterator[tuple[str, Any]]:
         place = getattr(feature, what)
         if place and any(key in fields for key in feature.keys):
             yield feature.name, load(feature.place(place))
+
+
+def enforced(features: Collection[str]) -> bool:
+    """Whether one of these features enforces rules."""
+    return any(feature.enforce and feature.name in features for feature in rows())
 
 
 def at(what: str, moment: str) -> Iterator[Any]:

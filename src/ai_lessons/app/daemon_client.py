@@ -73,7 +73,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "at_a_prompt": ("telling.offers", "at_a_prompt"),
     "before_a_tool": ("telling.offers", "before_a_tool"),
     "at_a_failure": ("telling.offers", "at_a_failure"),
-    "checks_here": ("telling.keeping", "checks_here"),
+    "rules_here": ("app.rules_here", "rules_here"),
     "near_copies": ("app.editing", "near_copies"),
     "record": ("app.workspace", "Library.record"),
     "prepare": ("app.search", "prepare"),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons import extensions
 from ai_lessons.app import secrets
 from ai_lessons.app.answers import Judged, KeptRule
 from ai_lessons.errors import AiLessonsError, UsageError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.git.event_log import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
+    from ai_lessons.search.catalog import CatalogReader
 
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all.
@@ -347,9 +349,13 @@ class Usages:
             return {}
         by_id = {rule.id: rule for rule in rules}
         kept: dict[str, KeptRule] = {}
+        decisions = _decisions(self._repo.catalog)
         for entry_id, sessions in cache.kept(by_id).items():
             rule = by_id[entry_id]
-            if line := line_of(rule, sessions):
+            of_rule = None
+            if decisions is not None:
+                of_rule = decisions.get(entry_id, [])
+            if line := line_of(sessions, of_rule):
                 kept[entry_id] = KeptRule(rule.handle, rule.title, sessions, line)
         return kept
 
@@ -678,3 +684,19 @@ def _usage(
     if doubted and (summary.claimed is not None or tally.brought):
         usage = statistics.unconfirmed(usage)
     return usage._replace(standing=statistics.standing(usage, prior))
+
+
+def _decisions(catalog: CatalogReader) -> dict[str, list[str]] | None:
+    """By rule what hosts do where it is broken, a word each (empty: they tell it).
+
+    None: no feature enforces rules.
+    """
+    enforcing = [feature for feature in extensions.rows() if feature.enforce]
+    if not enforcing:
+        return None
+    by_rule: dict[str, list[str]] = {}
+    for feature in enforcing:
+        facts: Mapping[str, Mapping[str, Any]] = catalog.facts(feature.name)
+        for rule, kept in facts.items():
+            by_rule.setdefault(rule, []).extend(kept["decisions"])
+    return by_rule

@@ -28,6 +28,8 @@ ROWS: tuple[Feature, ...] = (
         described={"check": "facts:described"},
         diagnostics="diagnostics:of_file",
         outdated="suggestions:outdated",
+        offers={"before-tool": "offers:before_a_tool"},
+        enforce="enforcer:at_an_event",
     ),
     Feature(
         "look",

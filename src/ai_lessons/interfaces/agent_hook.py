@@ -19,6 +19,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app, extensions, settings
+from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import is_remembered
 from ai_lessons.app.answers import Context
 from ai_lessons.app.daemon_client import DaemonClient
@@ -32,8 +33,8 @@ from ai_lessons.model.failures import did_not_end, looks_failed
 from ai_lessons.model.plain import is_ours, joined
 from ai_lessons.model.shell_writes import writes
 from ai_lessons.model.tool_calls import call_of
-from ai_lessons.telling import keeping, words
-from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, handle_event
+from ai_lessons.telling import words
+from ai_lessons.telling.pipeline import NOTHING, AgentEvent, Budget, enforced_at, handle_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -177,20 +178,19 @@ def respond(
     terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)
     client = asking(terms)
     if explain:
-        checks, kept = keeping.explained(client, event), keeping.NOTHING
-    else:
-        checks, kept = [], keeping.at_an_event(client, event)
-    if kept.decision == DENY or kept.holds:
-        if kept.holds:
-            text = words.held(kept.holds)
-        else:
-            text = words.kept(kept.breaches)
-        person = words.for_person(kept.for_person)
-        return answer(event, text, kept.decision, holds=bool(kept.holds), person=person)
+        event = event._replace(trial=agent_sessions.read(terms.state_dir, event.session))
+    enforced = enforced_at(client, event)
+    person = words.for_person(enforced.for_person)
+    if enforced.holds:
+        return answer(
+            event, words.held(enforced.holds), enforced.decision, holds=True, person=person
+        )
+    if enforced.decision == DENY:
+        return answer(event, words.kept(enforced.breaches), DENY, person=person)
     if event.moment in host.takes_no_text_at:
         if explain:
-            return NOTHING.explained(checks)
-        return answer(event, None, person=words.for_person(kept.for_person))
+            return NOTHING.explained(enforced.explained)
+        return answer(event, None, person=person)
     if host.begins_at_prompt and event.moment is Moment.PROMPT:
         if not event.text.strip():
             # a turn of the model
@@ -203,12 +203,10 @@ def respond(
         at_the_end = event._replace(moment=Moment.STOP)
         telling = handle_event(client, at_the_end, budget, _no_limit, explain=explain)
     if explain:
-        return telling.explained(checks)
-    if telling.offered.breaks:
-        keeping.note_broken_by_edit(client, event, telling.offered.breaks)
-    text = joined(words.kept(kept.breaches, kept.waiting), telling.text)
-    decision = strongest((telling.decision, kept.decision))
-    return answer(event, text, decision, person=words.for_person(kept.for_person))
+        return telling.explained(enforced.explained)
+    text = joined(words.kept(enforced.breaches, enforced.waiting), telling.text)
+    decision = strongest((telling.decision, enforced.decision))
+    return answer(event, text, decision, person=person)
 
 
 def _no_limit() -> None:

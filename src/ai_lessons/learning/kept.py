@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.model.check_forms import stored
 from ai_lessons.model.decisions import DENY
 
 if TYPE_CHECKING:
-    from ai_lessons.model.entries import EntrySummary
+    from collections.abc import Sequence
 
 # In scope and never broken in so many sessions: need it be told at the start?
 LEAST_SESSIONS = 20
@@ -49,14 +48,15 @@ class RuleSessions(NamedTuple):
         return kept and self.in_scope >= LEAST_SESSIONS and self.untold >= LEAST_UNTOLD
 
 
-def line_of(rule: EntrySummary, seen: RuleSessions) -> str:
+def line_of(seen: RuleSessions, decisions: Sequence[str] | None) -> str:
     """What happened to a rule, with a question where the figures ask one.
 
-    Empty where nothing happened.
+    Empty where nothing happened. `decisions`: what hosts do where it is broken, none where nothing
+    checks it; None: nothing could.
 
     For example `in scope in 14 sessions, broken in 3 after it was told: deny it? (told in 12)`.
     """
-    question = _question(rule, seen)
+    question = _question(seen, decisions)
     if seen.in_scope:
         figures = _other_figures(seen)
         if figures:
@@ -65,7 +65,7 @@ def line_of(rule: EntrySummary, seen: RuleSessions) -> str:
             in_brackets = ""
         return f"{_kept(seen)}{question}{in_brackets}"
     facts = []
-    if seen.told and rule.check:
+    if seen.told and decisions:
         # of a rule without a check the start of a session is not counted
         facts.append(f"told in {_sessions(seen.told)}")
     if seen.ignored:
@@ -84,15 +84,14 @@ def _kept(seen: RuleSessions) -> str:
     return f"{in_scope}, never broken"
 
 
-def _question(rule: EntrySummary, seen: RuleSessions) -> str:
+def _question(seen: RuleSessions, decisions: Sequence[str] | None) -> str:
     if seen.kept_untold:
         return ": need it be told at the start?"
-    if not seen.not_followed:
+    if not seen.not_followed or decisions is None:
         return ""
-    checks = stored(rule.check)
-    if not checks:
+    if not decisions:
         return ": make it a check?"
-    if all(check.enforce == DENY for check in checks):
+    if all(decision == DENY for decision in decisions):
         return ""
     return ": deny it?"
 

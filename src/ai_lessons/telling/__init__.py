@@ -5,7 +5,7 @@ Offers, what was told before, the filter, the budget, the words.
 Begin with `pipeline`, which follows one event of a host from end to end. `offers` finds what may be
 told at a moment, and why; `filtering` has groove's thresholds and
 sampling, `words` the texts and how many of them fit. `context` answers the command of that name
-with the same parts. `keeping` holds rules with a check against what a session does. No other
+with the same parts. `enforcing` has what features say where a session breaks rules. No other
 package decides what is told.
 """
 
@@ -18,7 +18,7 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.telling import (
-        breaches as breaches, context as context, filtering as filtering, keeping as keeping, matching as matching,
+        context as context, enforcing as enforcing, filtering as filtering, matching as matching,
         offers as offers, pipeline as pipeline, start as start, words as words,
     )  # fmt: skip
 

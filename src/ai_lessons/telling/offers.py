@@ -8,10 +8,9 @@ it counts as needed, which moves it up at the next start.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons import app, extensions
+from ai_lessons import extensions
 from ai_lessons.app.link_effects import usages_of
 from ai_lessons.git.external_files import in_project
 from ai_lessons.learning.selection import FEW, NotShown, carried_out
@@ -20,7 +19,6 @@ from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.model.rule_checks import OF_COMMANDS, has_check
 from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, edit_bar, prompt_bar
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
@@ -38,10 +36,9 @@ from ai_lessons.telling.matching import (
 from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from ai_lessons.app.answers import Context
-    from ai_lessons.app.rule_checks import Broken
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import Tallies
     from ai_lessons.model.edits import Edit
@@ -68,7 +65,7 @@ class Occasion(NamedTuple):
     The words of a prompt or an error, the files and edits of a call, its command.
 
     `folders`: where it is called, and where the session began. `project`: of the code there, None
-    where that has none.
+    where that has none. `named`: entries that name the files.
     """
 
     moment: Moment
@@ -78,14 +75,26 @@ class Occasion(NamedTuple):
     command: str = ""
     folders: Sequence[str] = ()
     project: str | None = None
+    named: Sequence[EntrySummary] = ()
 
 
 class Offer(NamedTuple):
-    """An entry, how surely it is about the moment, and why."""
+    """An entry, how surely it is about the moment, and why.
+
+    `breaks`: the call breaks this rule, and the host shall do so about it (empty: it is told).
+    """
 
     summary: EntrySummary
     level: float
     why: str
+    breaks: str | None = None
+
+
+class NotAbout(NamedTuple):
+    """The id of an entry that names a call's files, or its `command`, and yet is not about it."""
+
+    entry: str
+    command: bool = False
 
 
 # by id
@@ -111,7 +120,7 @@ def at_a_prompt(
         # beside a better one only what is nearly as sure: of second ones half as many were needed
         if score >= max(bar, NEARLY * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
-    sure |= _of_features(repo, Occasion(Moment.PROMPT, words=text, project=project))
+    sure |= _of_features(repo, Occasion(Moment.PROMPT, words=text, project=project)).offers
     offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
     return _with_unsure(offered, matching, PROMPT)
 
@@ -130,25 +139,33 @@ def before_a_tool(
     They name the code that it edits, a file that it touches (`paths`) or the command. What is known
     to fail comes only if it fails more often than not. `folders`: where it is called, and where the
     session began. What names every file, or every one of its kind, comes only if its words are in
-    the text that is written, too. A rule with a check comes only where one of the `edits` (path,
-    old text, new text) breaks it.
+    the text that is written, too. What a feature knows not to be about the call does not come.
     """
     repo = opened.up_to_date()
     project = project_of(repo, repo.options.cwd)
     here = _here(project)
     offers: _Offers = {}
     unsure: dict[str, EntrySummary] = {}
-    breaks: dict[str, str] = {}
     beside: list[NotShown] = []
+    named = naming(repo, paths, edits, here) if paths else []
+    entries = [summary for summary, _ in named]
+    occasion = Occasion(Moment.BEFORE_TOOL, "", paths, edits, command, folders, project, entries)
+    of_features = _of_features(repo, occasion)
     if paths:
-        offers, breaks, unsure, beside = _about_an_edit(repo, paths, edits, folders, here)
+        not_about = of_features.not_about_files
+        offers, unsure, beside = _about_an_edit(repo, named, edits, here, not_about)
+    offers |= of_features.offers
     if command:
         fresh = offers.keys() - set(shown_before)
-        about, words = _about_a_command(repo, command, folders, here, fresh)
-        offers |= about
+        about_it, words = _about_a_command(repo, command, folders, here, fresh)
+        for name in of_features.not_about_command:
+            about_it.pop(name, None)
+        offers |= about_it
         unsure |= words
-    occasion = Occasion(Moment.BEFORE_TOOL, "", paths, edits, command, folders, project)
-    offers |= _of_features(repo, occasion)
+    breaks = {}
+    for name, offer in of_features.offers.items():
+        if offer.breaks is not None:
+            breaks[name] = offer.breaks
     # it is about this edit, whatever was told before
     shown = set(shown_before) - breaks.keys()
     most = max(FEW, len(breaks))
@@ -250,14 +267,34 @@ def helping(
     return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
 
 
-def _of_features(repo: Reading, occasion: Occasion) -> _Offers:
-    """What features offer at a moment: each gives the entries that are surely about it."""
-    offers: _Offers = {}
-    for offers_of in extensions.at("offers", occasion.moment):
-        offered: Iterable[Offer] = offers_of(repo, occasion)
-        for offer in offered:
-            offers[offer.summary.id] = offer
-    return offers
+class _OfFeatures(NamedTuple):
+    """What features offer, by id, and the ids of what is not about the files, or the command, of a call."""
+
+    offers: _Offers
+    not_about_files: set[str]
+    not_about_command: set[str]
+
+
+def _of_features(repo: Reading, occasion: Occasion) -> _OfFeatures:
+    """What features know at a moment: entries that are surely about it, and that are not.
+
+    A feature is loaded only where it keeps facts of an entry.
+    """
+    of_features = _OfFeatures({}, set(), set())
+    for feature in extensions.rows():
+        place = feature.offers.get(occasion.moment)
+        if not place or (feature.facts and not repo.catalog.facts(feature.name)):
+            continue
+        offers_of: Callable[[Reading, Occasion], Iterable[Offer | NotAbout]]
+        offers_of = extensions.load(feature.place(place))
+        for offer in offers_of(repo, occasion):
+            if isinstance(offer, Offer):
+                of_features.offers[offer.summary.id] = offer
+            elif offer.command:
+                of_features.not_about_command.add(offer.entry)
+            else:
+                of_features.not_about_files.add(offer.entry)
+    return of_features
 
 
 def _hint(repo: Reading, occasion: Occasion) -> str:
@@ -315,21 +352,15 @@ def _with_unsure(offered: Context, matching: dict[str, EntrySummary], why: str) 
 
 def _about_an_edit(
     repo: Reading,
-    paths: Sequence[str],
+    named: Sequence[tuple[EntrySummary, int]],
     edits: Sequence[Edit],
-    folders: Sequence[str],
     here: Collection[str],
-) -> tuple[_Offers, dict[str, str], dict[str, EntrySummary], list[NotShown]]:
-    """What is about an edit, what the host shall do about the rules that it breaks, what only shares words.
+    not_about: Collection[str],
+) -> tuple[_Offers, dict[str, EntrySummary], list[NotShown]]:
+    """What is about an edit, what only shares words, and what only names its place, beside others.
 
-    And what only names its place, beside others.
+    `named`: what names its files or its code, and how closely.
     """
-    named = naming(repo, paths, edits, here)
-    broken: list[Broken] = []
-    looked: set[str] = set()
-    if repo.catalog.with_checks():
-        rules = [summary for summary, _ in named]
-        broken, looked = app.rule_checks.broken_by(repo, edits, Path(folders[0]), rules)
     texts = []
     for edit in edits:
         texts.append(f"{in_project(edit.path, repo.options.cwd)}\n{edit.old}\n{edit.new}")
@@ -351,8 +382,7 @@ def _about_an_edit(
         bar = BAR
     beside = []
     for summary, near in named:
-        if summary.id in looked:
-            # its check saw nothing
+        if summary.id in not_about:
             continue
         score = scores.get(summary.id, 0.0)
         sure = near == SYMBOL or (near == closest and alone)
@@ -360,13 +390,11 @@ def _about_an_edit(
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
         elif near > BY_KIND and score < EDIT_BAR:
             beside.append(NotShown(summary, "beside", _BESIDE))
-    for rule in broken:
-        offers[rule.summary.id] = Offer(rule.summary, EDIT_BAR * (SYMBOL + 1), rule.why)
     unsure = {}
     for name, summary in likely.items():
-        if (summary.score or 0.0) >= EDIT_BAR and name not in looked:
+        if (summary.score or 0.0) >= EDIT_BAR and name not in not_about:
             unsure[name] = summary
-    return offers, {rule.summary.id: rule.enforce for rule in broken}, unsure, beside
+    return offers, unsure, beside
 
 
 def _about_a_command(
@@ -412,8 +440,7 @@ def _about_a_command(
         offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, why)
     safe = {}
     for name, offer in offers.items():
-        # a rule with a check of commands is told where that fires, and nowhere else
-        if not (_destroys(offer.summary) or has_check(offer.summary, OF_COMMANDS)):
+        if not _destroys(offer.summary):
             safe[name] = offer
     words = " ".join(word for call, _ in calls for word in call)
     return safe, by_words(repo, words, BAR, here)

@@ -21,7 +21,16 @@ from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_reme
 from ai_lessons.app.answers import Context
 from ai_lessons.errors import NotFound
 from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
-from ai_lessons.learning.statistics import HELD, NEEDED, PASSED, RECURRED, TOLD, Event
+from ai_lessons.learning.statistics import (
+    BROKEN,
+    HELD,
+    NEEDED,
+    PASSED,
+    RECURRED,
+    STOPPED,
+    TOLD,
+    Event,
+)
 from ai_lessons.model import command_forms, failures, simple_commands
 from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.decisions import strongest
@@ -29,10 +38,11 @@ from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
 from ai_lessons.model.plain import AgentText, behind, line
 from ai_lessons.telling import words
+from ai_lessons.telling.enforcing import NOTHING as NOTHING_ENFORCED
 from ai_lessons.telling.words import PROMPT, WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     # pydantic reads it while it runs
     from pathlib import Path
@@ -40,6 +50,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.daemon_client import DaemonClient
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.edits import Edit
+    from ai_lessons.telling.enforcing import Enforced
 
 # bench.decisions: that a session is told after its start, checks apart
 SESSION_CHARACTERS = 3_000
@@ -157,6 +168,21 @@ def handle_event(
     return _after_tool(telling)
 
 
+def enforced_at(asking: DaemonClient, event: AgentEvent) -> Enforced:
+    """What features say of rules that are broken at an event. With a `trial` nothing is remembered.
+
+    Most projects have nothing to enforce: what takes time is loaded where there are such rules.
+    Raises as `handle_event`.
+    """
+    enforced = NOTHING_ENFORCED
+    if not asking.root.is_dir():
+        return enforced
+    for _, place in extensions.added("enforce"):
+        enforce: Callable[[DaemonClient, AgentEvent], Enforced] = place
+        enforced = enforced.beside(enforce(asking, event))
+    return enforced
+
+
 class _Telling(NamedTuple):
     """The event at hand, and what it takes to answer it."""
 
@@ -203,7 +229,7 @@ def _begin(telling: _Telling) -> Told:
         # start
         checked = []
         for entry in (*entries, *in_files):
-            if entry.check:
+            if extensions.enforced(entry.facts or ()):
                 checked.append(entry.id)
         new = []
         for name in checked:
@@ -283,7 +309,23 @@ def _before_tool(telling: _Telling) -> Told:
             return NOTHING
         broken = tuple(entry for entry in offered.entries if entry.id in offered.breaks)
         offered = offered._replace(entries=broken)
-    return _tell(telling, offered)
+    telling_now = _tell(telling, offered)
+    _note_broken(telling, offered.breaks)
+    return telling_now
+
+
+def _note_broken(telling: _Telling, breaks: Mapping[str, str]) -> None:
+    """An edit breaks these rules, by id, and the host is to do so about each: noted once a session."""
+    events = []
+    for rule, decision in breaks.items():
+        events.append((BROKEN, rule))
+        if decision:
+            events.append((STOPPED, rule))
+    if not events:
+        return
+    with _memory(telling.state, telling.event) as session:
+        new = [event for event in events if session.fresh("", [" ".join(event)])]
+    _record(telling, [Event("", "", word, rule) for word, rule in new])
 
 
 def _after_tool(telling: _Telling) -> Told:

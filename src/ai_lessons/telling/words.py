@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Context
     from ai_lessons.learning.selection import NotShown
     from ai_lessons.model.entries import EntrySummary
-    from ai_lessons.telling.breaches import Breach
+    from ai_lessons.telling.enforcing import Breach
 
 # why an entry comes
 PROMPT, WORDS = "about the prompt", "its words are in this"
@@ -186,7 +186,7 @@ def _holders(offered: Context) -> dict[str, str]:
         for part in (_bare(entry.title), bare[entry.id]):
             if part:
                 parts.append(part)
-        if entry.check or entry.about or entry.applies_to or entry.beside.warning or not parts:
+        if entry.facts or entry.about or entry.applies_to or entry.beside.warning or not parts:
             continue
         for other in by_beginning.get(tuple(parts[0].split()[:3]), ()):
             longer = len(bare[other.id]) > len(bare[entry.id])

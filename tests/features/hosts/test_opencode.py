@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from features.checks.test_command_line import HANDLE, checked, enforced  # noqa: F401  # a fixture
 from interfaces.agent_host import Host, add
-from interfaces.test_rule_checks import HANDLE, checked, enforced  # noqa: F401  # a fixture
 from interfaces.world import Run, environment
 from real_world import put_file, put_program
 

@@ -27,9 +27,9 @@ from ai_lessons.features.look import pages, server
 from ai_lessons.interfaces.mcp.tools import SessionPool
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
+from features.checks.test_enforcing import MISE, Session, rules
 from features.look.look_world import EVIL, HOSTILE, Served, serve
 from interfaces.agent_host import Host
-from interfaces.test_keeping import MISE, Session, rules
 from interfaces.test_render_rules import NEW
 from interfaces.world import DOC, LESSON, Run
 from real_world import Git, put_file

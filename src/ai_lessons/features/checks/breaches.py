@@ -1,11 +1,8 @@
-"""What breaks a rule with a check: a command before it runs, and what a session did when it ends.
-
-Pure.
-"""
+"""What breaks a rule with a check: a command before it runs, and what a session did when it ends."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED
 from ai_lessons.model.check_forms import stored, text_checks
@@ -13,43 +10,31 @@ from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.decisions import DENY
 from ai_lessons.model.done_checks import DoneCheck
 from ai_lessons.model.rule_checks import InvalidPattern
+from ai_lessons.telling.enforcing import Breach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ai_lessons.app.rules_here import RuleHere
+    from ai_lessons.model.check_forms import AnyCheck
     from ai_lessons.model.done_checks import Succeeded
-    from ai_lessons.model.entries import EntrySummary
 
 
-class Breach(NamedTuple):
-    """A rule that is broken.
-
-    What does it (`why`), what to do, and what its check says that the host shall do.
-    """
-
-    rule: EntrySummary
-    why: str
-    instead: str = ""
-    enforce: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """What is broken, by what, and what to do in its place."""
-        rule, instead = self.rule, f" Run `{self.instead}` instead." if self.instead else ""
-        if self.why.endswith("breaks"):
-            return f"{self.why} {rule.handle}: {rule.title}.{instead}"
-        return f"{rule.handle}: {rule.title}: {self.why}."
+def checks_of(rule: RuleHere) -> Sequence[AnyCheck]:
+    """The checks of a rule, of which the catalog keeps what runs them."""
+    return stored(rule.facts["checks"])
 
 
 def at_a_command(
-    rule: EntrySummary, line: str, remarks: Sequence[str]
+    rule: RuleHere, line: str, remarks: Sequence[str]
 ) -> tuple[Breach | None, list[str]]:
     """How a command line breaks a rule, if it does, and what is to be noted of the rule."""
     names, breach = list[str](), None
-    for check in stored(rule.check):
+    rule_id = rule.summary.id
+    for check in checks_of(rule):
         if not isinstance(check, CommandCheck) or not check.names(line):
             continue
-        names.append(f"{IN_SCOPE} {rule.id}")
+        names.append(f"{IN_SCOPE} {rule_id}")
         try:
             if not check.breaks(line):
                 continue
@@ -58,41 +43,42 @@ def at_a_command(
             # `validate` and `doctor` name it
             continue
         if allowed:
-            names.append(f"{ALLOWED} {rule.id}")
+            names.append(f"{ALLOWED} {rule_id}")
             continue
-        names.append(f"{BROKEN} {rule.id}")
+        names.append(f"{BROKEN} {rule_id}")
         if check.enforce:
-            names += [f"{STOPPED} {rule.id}"]
+            names += [f"{STOPPED} {rule_id}"]
         if breach is None or (check.enforce == DENY and breach.enforce != DENY):
-            breach = Breach(rule, "this command breaks", check.instead, check.enforce)
+            breach = Breach(rule.summary, "this command breaks", check.instead, check.enforce)
     return breach, names
 
 
-def concerns(rule: EntrySummary, paths: Sequence[str]) -> bool:
+def concerns(rule: RuleHere, paths: Sequence[str]) -> bool:
     """Whether a rule has a check of texts that looks at one of these files."""
-    return any(check.concerns(path) for check in text_checks(stored(rule.check)) for path in paths)
+    return any(check.concerns(path) for check in text_checks(checks_of(rule)) for path in paths)
 
 
-def done_checks(rule: EntrySummary) -> list[DoneCheck]:
+def done_checks(rule: RuleHere) -> list[DoneCheck]:
     """The checks of a rule that are about what was done."""
     checks: list[DoneCheck] = []
-    for check in stored(rule.check):
+    for check in checks_of(rule):
         if isinstance(check, DoneCheck):
             checks.append(check)
     return checks
 
 
 def at_the_end(
-    rule: EntrySummary, edits: Mapping[str, float], succeeded: Sequence[Succeeded]
+    rule: RuleHere, edits: Mapping[str, float], succeeded: Sequence[Succeeded]
 ) -> tuple[Breach | None, list[str]]:
     """How a session that made these edits breaks a rule, if it does, and what is to be noted of the rule."""
     names, breach = list[str](), None
+    rule_id = rule.summary.id
     for check in done_checks(rule):
         if not check.concerned(edits):
             continue
-        names.append(f"{IN_SCOPE} {rule.id}")
+        names.append(f"{IN_SCOPE} {rule_id}")
         if paths := check.broken_by(edits, succeeded):
-            names.append(f"{BROKEN} {rule.id}")
+            names.append(f"{BROKEN} {rule_id}")
             if breach is None or (check.enforce and not breach.enforce):
-                breach = Breach(rule, check.sentence(paths), "", check.enforce)
+                breach = Breach(rule.summary, check.sentence(paths), "", check.enforce)
     return breach, names

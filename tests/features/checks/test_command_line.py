@@ -18,7 +18,7 @@ from real_world import Git, commit_all, instead, put_file
 
 CHECK = '{files: ["**/workflows/*.py"], regex: requests\\.put\\(, unless: status, bad: requests.put(1), good: get(1)}'
 HANDLE = "R-5N1QTC"
-EXAMPLES = Path(__file__).parents[2] / "template-repo/examples"
+EXAMPLES = Path(__file__).parents[3] / "template-repo/examples"
 
 
 @pytest.fixture

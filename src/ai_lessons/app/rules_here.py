@@ -1,0 +1,62 @@
+"""The rules in force that hold in a folder, of which a feature keeps facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.app.link_effects import farther_copies
+from ai_lessons.git import external_files
+from ai_lessons.model import PROJECT
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    from ai_lessons.app.workspace import Library, Reading
+
+
+class RuleHere(NamedTuple):
+    """A rule, and what the feature keeps of it."""
+
+    summary: EntrySummary
+    facts: dict[str, Any]
+
+
+def rules_here(opened: Library, feature: str, cwd: Path) -> tuple[RuleHere, ...]:
+    """The rules of this feature that hold in a folder.
+
+    A job of the helper; what is told at the same event is asked for next.
+    """
+    return tuple(holding(opened.up_to_date(for_two_jobs=True), feature, cwd))
+
+
+def holding(
+    repo: Reading, feature: str, cwd: Path, projects: Collection[str] = ()
+) -> list[RuleHere]:
+    """The rules of this feature that hold in a folder.
+
+    They are global, of the folder's project (or of these `projects`), or of the repository inside
+    the code.
+    """
+    facts = repo.catalog.facts(feature)
+    if not facts:
+        return []
+    names = projects or external_files.names_of(cwd)
+    here = []
+    for summary in repo.catalog.select(Filter(kinds=frozenset({Kind.RULE}))):
+        if summary.id in facts and holds(summary, names):
+            here.append(summary)
+    farther = farther_copies(repo, here)
+    rules = []
+    for summary in here:
+        if summary.id not in farther:
+            rules.append(RuleHere(summary, dict(facts[summary.id])))
+    return rules
+
+
+def holds(summary: EntrySummary, projects: Iterable[str]) -> bool:
+    """Whether a rule holds in the code of a project that has these names."""
+    if summary.project == GLOBAL_PROJECT or summary.tier == PROJECT:
+        return True
+    return any(external_files.same_name(summary.project, name) for name in projects)
