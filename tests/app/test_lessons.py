@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, validation
+from ai_lessons.app import editing, entries, lessons, linking, validation
 from ai_lessons.app.answers import LessonDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
@@ -191,28 +191,28 @@ def test_a_delete_with_one_wrong_name_deletes_nothing(world: World) -> None:
 
 def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
     a, b = world.add("a"), world.add("b")
-    editing.link(world.library, a.id, b.id, "related_to")
-    editing.link(world.library, b.id, a.id, "related_to", 2)
+    linking.link(world.library, a.id, b.id, "related_to")
+    linking.link(world.library, b.id, a.id, "related_to", 2)
     for one, other in ((a, b), (b, a)):
         (found,) = entries.related(world.library, one.id)
         assert (found.target, found.relation, found.weight) == (other.id, "related_to", 2.0)
-    editing.unlink(world.library, a.id, b.id)
+    linking.unlink(world.library, a.id, b.id)
     assert entries.related(world.library, a.id) == entries.related(world.library, b.id) == ()
 
 
 def test_unlink_takes_one_relation_or_all(world: World) -> None:
     a, b = world.add("a"), world.add("b")
     for relation in ("derived_from", "supersedes", "contradicts"):
-        editing.link(world.library, a.id, b.id, relation)
-    editing.unlink(world.library, a.id, b.id, "derived_from")
+        linking.link(world.library, a.id, b.id, relation)
+    linking.unlink(world.library, a.id, b.id, "derived_from")
     assert {r.relation for r in entries.related(world.library, a.id)} == {
         "supersedes",
         "contradicts",
     }
     with pytest.raises(NotFound) as error:
-        editing.unlink(world.library, a.id, b.id, "derived_from")
+        linking.unlink(world.library, a.id, b.id, "derived_from")
     assert "related" in error.value.hint
-    editing.unlink(world.library, a.id, b.id)
+    linking.unlink(world.library, a.id, b.id)
     assert entries.related(world.library, a.id) == ()
 
 

@@ -12,6 +12,7 @@ from ai_lessons.app import (
     health,
     index_upkeep,
     proposals,
+    repetitions,
     review,
     search,
     search_index,
@@ -116,9 +117,9 @@ OTHERS = [
 def test_a_lesson_in_other_words_is_noticed(library: Library) -> None:
     made = [editing.add_lesson(library, LessonDraft(*first)).handle for first in SAME]
     for handle, again in zip(made, SAME.values(), strict=True):
-        assert handle in " ".join(editing.near_copies(library, "\n".join(again)).values())
+        assert handle in " ".join(repetitions.near_copies(library, "\n".join(again)).values())
     for other in OTHERS:
-        assert editing.near_copies(library, "\n".join(other)) == {}
+        assert repetitions.near_copies(library, "\n".join(other)) == {}
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, lessons, link_effects
+from ai_lessons.app import editing, entries, health, lessons, link_effects, linking
 from ai_lessons.app.answers import Context, ContextQuery
 from ai_lessons.errors import Conflict
 from ai_lessons.telling.context import context as context_of
@@ -76,7 +76,7 @@ def test_what_is_related_to_a_result_is_offered_beside_it(world: World) -> None:
     world.write("a/docs/port.md", "# Port\n\nAbout winemaking.\n")
     world.write("b/docs/cork.md", "# Cork\n\nOf oaks.\n")
     world.write("c/docs/oak.md", "# Oak\n\nOf trees.\n")
-    link = partial(editing.link, world.library)
+    link = partial(linking.link, world.library)
     link("a/docs/port.md", "b/docs/cork.md", "related_to")
     link("c/docs/oak.md", "b/docs/cork.md", "related_to")
     summary = {one.title: one for one in entries.list_entries(world.library).entries}
@@ -122,9 +122,9 @@ def test_a_link_that_closes_a_circle_is_refused(world: World, relation: str) -> 
     )
     before = world.commits()
     with pytest.raises(Conflict, match="circle"):
-        editing.link(world.library, LESSON, THIRD, relation)
+        linking.link(world.library, LESSON, THIRD, relation)
     assert world.commits() == before
-    editing.link(world.library, LESSON, THIRD, "related_to")
+    linking.link(world.library, LESSON, THIRD, "related_to")
 
 
 def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
@@ -197,7 +197,7 @@ def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> 
     )
     assert link_effects.graph(world.library).clusters == ()
     assert health.stats(world.library).clusters == ()
-    editing.link(world.library, THIRD, OTHER, "related_to")
+    linking.link(world.library, THIRD, OTHER, "related_to")
     assert [set(one) for one in link_effects.graph(world.library).clusters] == [
         {LESSON, OTHER, THIRD}
     ]

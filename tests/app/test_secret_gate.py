@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ai_lessons.app import (
     editing,
     lessons,
+    linking,
     proposals,
     repository_settings,
     resource_refresh,
@@ -90,7 +91,7 @@ JOBS: dict[str, Callable[[World], object]] = {
     "delete": lambda w: editing.delete(w.library, [edited(w)]),
     "move": lambda w: editing.update(w.library, edited(w), project="other"),
     "edit": lambda w: editing.edit(w.library, w.add("A lesson").id, lambda text, _: text + SECRET),
-    "link": lambda w: editing.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
+    "link": lambda w: linking.link(w.library, edited(w), w.add("Another lesson").id, "related_to"),
     "mark wrong": lambda w: lessons.wrong(w.library, w.add("A lesson").id, SECRET, by="user"),
     "adopt": lambda w: (
         w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, outdated, repository_settings
+from ai_lessons.app import editing, entries, lessons, linking, outdated, repository_settings
 from ai_lessons.app.answers import ContextQuery, LessonDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
@@ -183,7 +183,7 @@ WAYS: dict[str, Callable[[World, Library, str], object]] = {
     "replace": lambda _, bot, ref: editing.add_lesson(
         bot, LessonDraft("Newer", "Text.", links=[("supersedes", ref)])
     ),
-    "contradict": lambda world, bot, ref: editing.link(
+    "contradict": lambda world, bot, ref: linking.link(
         bot, world.add("Other", "Text.").id, ref, "contradicts"
     ),
 }
@@ -217,7 +217,7 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     asked = ContextQuery(budget=9)
     assert firm.id in [summary.id for summary in context.context(world.fresh(), asked).lessons]
     assert firm.id in {lesson.id for lesson in listed_lessons(world.fresh()).entries}
-    editing.link(world.fresh(), ZEBRA_ID, firm.id, relation)
+    linking.link(world.fresh(), ZEBRA_ID, firm.id, relation)
     assert firm.id not in [summary.id for summary in context.context(world.fresh(), asked).lessons]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, proposals, review, search
+from ai_lessons.app import editing, entries, linking, proposals, review, search
 from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AmbiguousName, StorageFailed
@@ -213,8 +213,8 @@ class TestWriting:
 
     def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
         library = here.reading(*ALL)
-        editing.link(library, LESSON, OTHER, "related_to")
-        editing.link(library, OTHER, LESSON, "related_to", 0.5)
+        linking.link(library, LESSON, OTHER, "related_to")
+        linking.link(library, OTHER, LESSON, "related_to", 0.5)
         assert (
             OTHER
             in (here.root("project") / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
@@ -222,7 +222,7 @@ class TestWriting:
         assert [(one.target, one.weight) for one in entries.related(library, OTHER)] == [
             (LESSON, 0.5)
         ]
-        editing.unlink(library, OTHER, LESSON)
+        linking.unlink(library, OTHER, LESSON)
         assert entries.related(library, LESSON) == ()
 
     def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:

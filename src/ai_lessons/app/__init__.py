@@ -15,23 +15,25 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
-        agent_sessions as agent_sessions, alike_entries as alike_entries, anchor_renewal
-        as anchor_renewal, anchor_writing as anchor_writing, answers as answers, arrivals
-        as arrivals, authorship as authorship, checked_files as checked_files, code_folder
-        as code_folder, code_history as code_history, counted_elsewhere as counted_elsewhere,
-        daemon_client as daemon_client, edited_files as edited_files, edited_texts as edited_texts,
-        editing as editing, effects as effects, entries as entries, evaluation as evaluation, health
-        as health, index_places as index_places, index_upkeep as index_upkeep, kept_files
-        as kept_files, lessons as lessons, link_effects as link_effects, meaning as meaning,
+        agent_sessions as agent_sessions, alike_entries as alike_entries,
+        anchor_renewal as anchor_renewal, anchor_writing as anchor_writing, answers as answers,
+        arrivals as arrivals, authorship as authorship, checked_files as checked_files,
+        code_folder as code_folder, code_history as code_history,
+        counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
+        edited_files as edited_files, edited_texts as edited_texts, editing as editing,
+        effects as effects, entries as entries, evaluation as evaluation, health as health,
+        index_places as index_places, index_upkeep as index_upkeep, kept_files as kept_files,
+        lessons as lessons, link_effects as link_effects, linking as linking, meaning as meaning,
         merged_proposals as merged_proposals, migration as migration, notes as notes,
-        open_repository as open_repository, options as options, outdated as outdated, pending
-        as pending, pending_rules as pending_rules, pinned_signers as pinned_signers, played_checks
-        as played_checks, policies as policies, program_hooks as program_hooks, project_code
-        as project_code, promotion as promotion, promotion_copies as promotion_copies,
-        proposal_context as proposal_context, proposals as proposals, quoting as quoting, releases
-        as releases, repeated_docs as repeated_docs, repository_settings as repository_settings,
-        resource_plan as resource_plan, resource_refresh as resource_refresh, resource_texts
-        as resource_texts, resources as resources, review as review, rule_audit as rule_audit,
+        open_repository as open_repository, options as options, outdated as outdated,
+        pending as pending, pending_rules as pending_rules, pinned_signers as pinned_signers,
+        played_checks as played_checks, policies as policies, program_hooks as program_hooks,
+        project_code as project_code, promotion as promotion, promotion_copies as promotion_copies,
+        proposal_context as proposal_context, proposals as proposals, quoting as quoting,
+        releases as releases, repeated_docs as repeated_docs, repetitions as repetitions,
+        repository_settings as repository_settings, resource_plan as resource_plan,
+        resource_refresh as resource_refresh, resource_texts as resource_texts,
+        resources as resources, review as review, rule_audit as rule_audit,
         rule_checks as rule_checks, rules_here as rules_here, rules_in_force as rules_in_force,
         scaffold as scaffold, search as search, search_index as search_index, secrets as secrets,
         setup as setup, sharing as sharing, sources as sources, trust as trust, usage as usage,

@@ -1,19 +1,19 @@
-"""Jobs that write entries: add, change, remove, link. Each is one commit."""
+"""Jobs that write entries: add, change, remove. Each is one commit.
+
+Begin with `add_lesson` and `change`.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter, defaultdict
-from contextlib import suppress
-from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
-from ai_lessons.app.link_effects import refuse_circle, superseded
+from ai_lessons.app.repetitions import namesakes, opposites
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
-from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.git.store import Applied, Change
 from ai_lessons.learning.statistics import (
@@ -39,31 +39,25 @@ from ai_lessons.model.entries import (
     ABOUT,
     GLOBAL_PROJECT,
     KINDS,
-    LESSONS,
     UNVERSIONED,
-    Entry,
-    EntrySummary,
-    Filter,
     Kind,
     Pattern,
-    Relation,
     json_fields,
 )
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.texts import decode, escaped
 from ai_lessons.model.yaml_edit import REMOVE
-from ai_lessons.search.terms import ALIKE, READ, letters, likeness, terms
-from ai_lessons.search.tokens import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.app.agent_sessions import Failure
     from ai_lessons.app.answers import LessonDraft, Written
     from ai_lessons.app.options import Options
-    from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.learning.statistics import UsageTally
+    from ai_lessons.model.entries import Entry, EntrySummary
 
 
 @json_fields(entry=True)
@@ -121,175 +115,10 @@ def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
     if not title.strip():
         hint = "say in one line what was observed: --title …, or a heading above the text: # …"
         raise UsageError("the lesson has no title", hint=hint)
-    return title, below if title == heading else body, frontmatter.listed(fields.get("tags"))
-
-
-# So many entries that say the same as a new lesson are named
-FEW_COPIES = 2
-# So many entries of alike titles are read and compared
-COMPARED = 20
-# Words by which entries of the same text are looked for: the longest ones are in few entries
-_LONGEST_WORDS = 4
-
-
-def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
-    """A sentence for each active lesson that has the same text under another title.
-
-    Raises Conflict: one has the same title and the same text. Nothing that is only alike is
-    refused: `A before B` and `B before A` have the same words, too.
-    """
-    repo = opened.primary
-    repo.current()
-    pattern = ""
-    with suppress(UsageError):
-        # none, or the write says what is wrong with it
-        # as it is stored, with its WHEN, DO and BECAUSE
-        pattern = str(lessons.build(draft.when, draft.do, draft.dont, draft.because))
-    text, same = f"{pattern}\n{draft.content}", list[str]()
-    for summary in _holding(repo, terms(text[:READ]) or terms(draft.title)):
-        stored = _text(repo, summary.id)
-        if letters(stored) != letters(text):
-            continue
-        if _typed(summary.title, stored) == _typed(draft.title, text):
-            hint = f"update it: `ai-lessons contribute update {summary.handle}`; or add this one with --anyway"
-            raise Conflict(
-                f"{summary.handle} {summary.title!r} says the same, word for word", hint=hint
-            )
-        same.append(f"[{summary.handle}] {summary.title!r} has the same text: update it?")
-    return same[:FEW_COPIES]
-
-
-def _holding(repo: RepositorySession, words: Iterable[str]) -> list[EntrySummary]:
-    """Active lessons that hold the longest of these words, the newest first."""
-    longest = sorted(set(words), key=lambda word: (-len(word), word))[:_LONGEST_WORDS]
-    if longest:
-        held = repo.catalog.holding(longest)
-    else:
-        held = []
-    return [summary for summary in held if summary.kind is Kind.LESSON][:COMPARED]
-
-
-def _typed(title: str, text: str) -> tuple[str, ...]:
-    """Title and text for a comparison that only case and blanks do not matter to.
-
-    A sign may turn a meaning round.
-    """
-    results = []
-    for part in (title, text):
-        results.append(" ".join(fold(part).casefold().split()))
-    return tuple(results)
-
-
-def near_copies(opened: Library, text: str) -> dict[str, str]:
-    """Active lessons and rules that say the same as a text in other words, the nearest first.
-
-    By id, a sentence.
-    """
-    repo = opened.reading
-    repo.current()
-    app.search.refresh(repo)
-    similar = app.search.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
-    ids = sorted(
-        (id_ for id_, cosine in similar.items() if cosine >= ALIKE), key=similar.__getitem__
-    )[::-1]
-    summaries = repo.catalog.many(ids[: FEW_COPIES + 1])
-    copies: dict[str, str] = {}
-    for id_ in ids:
-        if id_ in summaries:
-            copies[id_] = _nearly_the_same(summaries[id_], similar[id_])
-    return copies
-
-
-def repetitions(repo: RepositorySession) -> dict[str, str]:
-    """Which active lessons and rules say nearly the same as an older one.
-
-    By id, a sentence that names the older.
-    """
-    query, gone = (
-        Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"),
-        superseded(repo),
-    )
-    summaries = [summary for summary in repo.catalog.select(query) if summary.id not in gone]
-    common = Counter(word for summary in summaries for word in {*terms(summary.title)})
-    holding: defaultdict[tuple[Kind, str], list[EntrySummary]] = defaultdict(list)
-    text, repeated = cache(partial(_text, repo)), {}
-    for summary in summaries:
-        title = sorted({*terms(summary.title)}, key=lambda word: (common[word], word))
-        # titles that are alike have more than half of the words of each in common, so one of the
-        # rarer half
-        telling = [(summary.kind, word) for word in title[: len(title) // 2 + 1]]
-        older = {other.id: other for word in telling for other in holding[word][-COMPARED:]}
-        near = []
-        for other in older.values():
-            if likeness(other.title, summary.title) >= ALIKE:
-                near.append(other)
-        share, first = max(
-            ((likeness(text(summary.id), text(other.id)), other) for other in near),
-            default=(0.0, summary),
-        )
-        if share >= ALIKE:
-            repeated[summary.id] = _nearly_the_same(first, share)
-        for word in telling:
-            holding[word].append(summary)
-    return repeated
-
-
-def _text(repo: RepositorySession, entry_id: str) -> str:
-    entry = repo.load(entry_id)[0]
-    return f"{entry.opening}\n{entry.body}"
-
-
-def _nearly_the_same(summary: EntrySummary, share: float) -> str:
-    return f"close to {summary.handle} {summary.title!r}, {share:.2f}: update it?"
-
-
-def opposites(repo: Reading, written: str, pattern: Pattern) -> list[str]:
-    """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
-    new = repo.catalog.many([written]).get(written)
-    if new is None:
-        return []
-    filters = (
-        Filter(kinds=LESSONS, project=project)
-        for project in dict.fromkeys((new.project, GLOBAL_PROJECT))
-    )
-    active = []
-    for query in filters:
-        for summary in repo.catalog.select(query):
-            if summary.id != written:
-                active.append(summary)
-    return [
-        f"[{summary.handle}] says the opposite for the same case; if so, say it: "
-        f"ai-lessons contribute link {new.handle} {summary.handle} --relation contradicts"
-        for summary in opposed(active, pattern)
-    ]
-
-
-def namesakes(repo: Reading, written: str, title: str) -> list[str]:
-    """A suggestion for each active lesson of the same title."""
-    summaries = repo.catalog.select(Filter(kinds=LESSONS, title=title))
-    results: list[str] = []
-    for summary in summaries:
-        if summary.id != written:
-            results.append(
-                f"[{summary.handle}] has the same title; to change that one: ai-lessons "
-                f"contribute update {summary.handle}"
-            )
-    return results
-
-
-def opposed(summaries: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySummary]:
-    """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    opposed_lessons = []
-    for summary in summaries:
-        with suppress(UsageError):
-            # no pattern: a file may say anything
-            stated = lessons.parse(summary.pattern)
-            sides = (stated.when, pattern.when), (stated.action, pattern.action)
-            if stated.negative != pattern.negative and all(
-                likeness(*texts) >= ALIKE for texts in sides
-            ):
-                opposed_lessons.append(summary)
-    return opposed_lessons
+    tags = frontmatter.listed(fields.get("tags"))
+    if title == heading:
+        return title, below, tags
+    return title, body, tags
 
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:
@@ -303,11 +132,8 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
             "the lesson has no title", hint="say in one line what was observed: --title …"
         )
     failure = _failure_of(repo.options, draft)
-    draft = (
-        draft._replace(content=f"{draft.content.rstrip()}\n\n{failure}".lstrip())
-        if failure
-        else draft
-    )
+    if failure:
+        draft = draft._replace(content=f"{draft.content.rstrip()}\n\n{failure}".lstrip())
     created = repo.options.now()
     entry_id = frontmatter.new_id(created)
     links: list[tuple[str, str]] = []
@@ -319,10 +145,10 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     if repo.options.agent:
         # an agent may say that it speaks for a person
         stated["origin"] = authorship.AI
-    project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-    written = " \n".join(
-        filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content))
-    )
+    project = GLOBAL_PROJECT
+    if draft.project:
+        project = project_name(draft.project)
+    written = " \n".join(filter(None, _texts_of(draft)))
     about, globs, about_notes = app.anchor_writing.stated(repo, draft.about, written, project)
     stated["applies_to"] = [*dict.fromkeys((*layout.globs([*draft.applies_to]), *globs))]
     fields = frontmatter.lesson_fields(
@@ -344,13 +170,20 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         *about_notes,
         *app.project_code.unmatched(repo, fields.get("applies_to"), project),
     ]
-    notes += [*namesakes(repo, done.id, entry.title), *([TAKEN_ALONG] if failure else [])]
+    notes += namesakes(repo, done.id, entry.title)
+    if failure:
+        notes.append(TAKEN_ALONG)
     action = draft.do or draft.dont
     if draft.when and action and draft.because:
         repo.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
         notes += opposites(repo, done.id, pattern)
     return done._replace(notes=tuple(notes))
+
+
+def _texts_of(draft: LessonDraft) -> tuple[str | None, ...]:
+    """All that a draft says in words."""
+    return draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content
 
 
 def _failure_of(options: Options, draft: LessonDraft) -> str:
@@ -370,32 +203,31 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
         kept = app.agent_sessions.failures_of(state, name)
     else:
         kept = app.agent_sessions.failures_in(state, options.cwd)
-    text = " ".join(
-        filter(None, (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content))
-    )
-    quoted, words = (
-        {*_WORD.findall(text.lower())} for text in (" ".join(_QUOTED.findall(text)), text)
-    )
+    text = " ".join(filter(None, _texts_of(draft)))
+    quoted = set(_WORD.findall(" ".join(_QUOTED.findall(text)).lower()))
+    words = set(_WORD.findall(text.lower()))
 
     def fits(failure: Failure) -> tuple[int, int]:
-        programs = set()
-        for program in simple_commands.programs(failure.command):
-            programs.add(program.lower())
-        about = {*_WORD.findall(failure.command.lower())} | failures.words_of(
-            failures.shape(failure.output)
-        )
-        return 2 * (not programs.isdisjoint(quoted)) or int(not programs.isdisjoint(words)), len(
-            about & words
-        )
+        """2: it names the program as code, 1: in its text; then how many words both have."""
+        programs = {program.lower() for program in simple_commands.programs(failure.command)}
+        named = 0
+        if not programs.isdisjoint(quoted):
+            named = 2
+        elif not programs.isdisjoint(words):
+            named = 1
+        about = set(_WORD.findall(failure.command.lower()))
+        about |= failures.words_of(failures.shape(failure.output))
+        return named, len(about & words)
 
-    named = [failure for failure in kept if fits(failure)[0]]
-    named = (
-        named
-        or [failure for failure in kept if is_known and failure.solved and not failure.settled][-1:]
-    )
-    if not named:
+    meant = [failure for failure in kept if fits(failure)[0]]
+    if not meant and is_known:
+        # no program is named: the last one that was solved and that no lesson has yet
+        solved = [failure for failure in kept if failure.solved and not failure.settled]
+        meant = solved[-1:]
+    if not meant:
         return ""
-    failure = max(reversed(named), key=fits)
+    # the latest of those that fit as well
+    failure = max(reversed(meant), key=fits)
     block = escaped(failures.in_block(failure.command, failure.output))
     if secrets.secrets_in(block):
         return ""
@@ -430,11 +262,9 @@ def update(
     new_tags = _new_tags(summary, tags, add_tags, remove_tags)
     plain = None
     if versions is not None:
-        plain = [v for v in versions if v != UNVERSIONED]
+        plain = [version for version in versions if version != UNVERSIONED]
     keys = _of_kind(repo, summary, {**stated, "tags": new_tags, "versions": plain})
-    changes = {}
-    for key, value in keys.items():
-        changes[key] = _as_changed(value)
+    changes = {key: _as_changed(value) for key, value in keys.items()}
     if stated.get("applies_to"):
         changes["applies_to"] = layout.globs(changes["applies_to"])
     if about is not None:
@@ -461,14 +291,18 @@ def _new_tags(
     """The tags that an entry has then; None: as they are."""
     if tags is None and not add and not remove:
         return None
-    return sorted({*(summary.tags if tags is None else tags), *add} - {*remove})
+    if tags is None:
+        tags = summary.tags
+    return sorted({*tags, *add} - {*remove})
 
 
 def _as_changed(value: Any) -> Any:
     """A value as `change` takes it: what is empty removes its key, a text excepted."""
     if isinstance(value, str):
         return value
-    return (value if isinstance(value, dict) else list(value)) or REMOVE
+    if not isinstance(value, dict):
+        value = list(value)
+    return value or REMOVE
 
 
 def _changes_of_about(
@@ -508,10 +342,8 @@ def _of_kind(
     if parts:
         keys["pattern"] = _pattern(repo, summary, parts)
     for key in keys:
-        having = []
-        for kind in Kind:
-            if key in KINDS[kind].fields:
-                having.append(kind)
+        # a key that no kind has is taken as it is
+        having = [kind for kind in Kind if key in KINDS[kind].fields]
         if having and summary.kind not in having:
             raise UsageError(
                 f"{summary.handle} is a {summary.kind}: only a {' or '.join(having)} has a {key}"
@@ -527,29 +359,15 @@ def _pattern(
     Raises UsageError: they make none.
     """
     entry, _ = repo.load(summary.id)
+    stated: dict[str, Any] = {}
     if entry.pattern:
-        old = entry.pattern.parts
-    else:
-        old = {}
+        stated |= entry.pattern.parts
     if {"do", "dont"} & parts.keys():
-        old = {key: words for key, words in old.items() if key not in {"do", "dont"}}
-    stated = old | parts
+        # the new one takes the place of either
+        stated.pop("do", None)
+        stated.pop("dont", None)
+    stated |= parts
     return lessons.build(*map(stated.get, ("when", "do", "dont", "because"))).parts
-
-
-def links_to(opened: Library, refs: Sequence[str]) -> list[str]:
-    """A sentence for each link to these entries that another one states."""
-    entries = {summary.id: summary for _, summary in map(opened.writing, refs)}
-    sentences = []
-    for summary in entries.values():
-        for edge in opened.reading.catalog.edges(summary.id):
-            if edge.target == summary.id and edge.source not in entries:
-                source = opened.reading.catalog.many([edge.source])[edge.source]
-                words = Relation(edge.relation).words()
-                sentences.append(
-                    f"{source.handle} {source.title!r} links to {summary.handle}: {words}"
-                )
-    return sentences
 
 
 def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
@@ -588,7 +406,8 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
             )
             raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
-    changes |= {} if about is None else {ABOUT: about or REMOVE}
+    if about is not None:
+        changes[ABOUT] = about or REMOVE
     # a person who looked at the counts of an agent's lesson stands for them
     if summary.seen and not repo.options.agent:
         authorship.remember(repo, authorship.USER, entry)
@@ -614,72 +433,10 @@ def delete(
         if only_resources:
             _refuse_others(summary, "delete")
         places.setdefault(repo, {})[summary.id] = summary
-    return tuple(
-        written
-        for repo, summaries in places.items()
-        for written in remove(repo, list(summaries.values()))
-    )
-
-
-def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
-    """Write an edge into `a`.
-
-    The same again, or a symmetric one that `b` states, only changes its weight.
-
-    Raises UsageError: wrong kinds, or both are the same entry. Conflict: it would close a circle.
-    """
-    start, end = _pair(opened, a, b)
-    refuse_wrong_kinds(opened.reading.catalog, start.kind, [(relation, end.id)])
-    refuse_circle(opened.reading, start, relation, end)
-    end_entry, _ = opened.reading.of(end.id).load(end.id)
-    if Relation(relation).symmetric and (relation, start.id) in {
-        (x.relation, x.target) for x in end_entry.links
-    }:
-        start, end = end, start
-    entry, _ = opened.reading.of(start.id).load(start.id)
-    kept = []
-    for x in entry.links:
-        if (x.relation, x.target) != (relation, end.id):
-            kept.append(x)
-    links = frontmatter.link_items(kept, add=(relation, end.id, weight))
-    subject = f"Link: {start.title} {relation} {end.title}"
-    repo, _ = opened.writing(start.id)
-    done = change(repo, start, {"links": links}, subject)
-    if relation in authorship.SILENCING:
-        authorship.remember_link(repo, start.id, end.id)
-    return done
-
-
-def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
-    """Take the edges between two entries away (of one relation, or all).
-
-    Raises NotFound: there is none.
-    """
-    start, end = _pair(opened, a, b)
-    for summary, other in ((start, end), (end, start)):
-        entry, _ = opened.reading.of(summary.id).load(summary.id)
-        kept = []
-        for x in entry.links:
-            if x.target != other.id or relation not in {None, x.relation}:
-                kept.append(x)
-        if len(kept) != len(entry.links):
-            links = frontmatter.link_items(kept) or REMOVE
-            subject = f"Unlink: {summary.title} and {other.title}"
-            return change(opened.writing(summary.id)[0], summary, {"links": links}, subject)
-    raise NotFound(
-        f"link between {start.handle} and",
-        end.handle,
-        hint=f"ai-lessons recall related {start.handle}",
-    )
-
-
-def _pair(opened: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
-    reading = opened.reading
-    reading.current()
-    start, end = reading.resolve(a), reading.resolve(b)
-    if start.id == end.id:
-        raise UsageError("an entry cannot be linked to itself")
-    return start, end
+    removed: list[Written] = []
+    for repo, summaries in places.items():
+        removed += remove(repo, list(summaries.values()))
+    return tuple(removed)
 
 
 def _refuse_others(summary: EntrySummary, job: str) -> None:
@@ -706,10 +463,10 @@ def change(
     As it is), project or versions, which move the file.
     """
     entry, text = repo.load(summary.id)
+    identity: dict[str, Any] = {}
     if entry.derived:
-        identity: dict[str, Any] = frontmatter.identity(entry)
-    else:
-        identity = {}
+        # it had no frontmatter: what it is is written down now
+        identity = frontmatter.identity(entry)
     block = entry.fields.get("source")
     if "source" in changes and isinstance(block, dict):
         # where it comes from stays
@@ -720,7 +477,10 @@ def change(
     if body is not None and text:
         repo.keep_edits([entry.file])
     new_text = markdown.edit(text, {**identity, **changes}, body)
-    moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
+    to_project = None
+    if project:
+        to_project = project_name(project)
+    moved = layout.relocated(entry.path, to_project, versions)
     return rewrite(repo, entry, text, new_text, moved, subject)
 
 
@@ -736,16 +496,19 @@ def rewrite(
             return repo.written_one(entry, Applied(), (UNCHANGED,))
         return app.proposals.propose_text(repo, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
-    old_file, new_file = entry.file, layout.side_of(path) if is_script else path
-    if is_script and entry.code:
-        code = repo.store.read(entry.path)
+    old_file, new_file = entry.file, path
+    code, data = b"", new_text.encode()
+    if is_script:
+        # its text is that of the file beside it
+        new_file = layout.side_of(path)
+        if entry.code:
+            code = repo.store.read(entry.path)
+        written = checked(path, code, data, was=entry)
     else:
-        code = b""
-    data = new_text.encode()
-    written = checked(path, code if is_script else data, data if is_script else None, was=entry)
-    refuse_wrong_kinds(
-        repo.catalog, written.kind, (link[:2] for link in written.links if link not in entry.links)
-    )
+        written = checked(path, data, None, was=entry)
+    # a link that is there may stay, also one that would not be taken today
+    added = [link[:2] for link in written.links if link not in entry.links]
+    refuse_wrong_kinds(repo.catalog, written.kind, added)
     has_file = bool(text) or not is_script
     # what was read, not what is there by now
     expect = None
@@ -762,35 +525,33 @@ def rewrite(
     elif new_text != text:
         changes.append(Change(new_file, data, expect=expect))
     applied = repo.write(subject, changes, [("Entry", written.id)])
-    return repo.written_one(written, applied, () if changes else (UNCHANGED,))
+    if changes:
+        return repo.written_one(written, applied)
+    return repo.written_one(written, applied, (UNCHANGED,))
 
 
 def remove(repo: RepositorySession, every: Sequence[EntrySummary]) -> tuple[Written, ...]:
     """Remove entries in one commit; the removal of a rule is a proposal."""
     catalog = repo.current()
-    summaries = []
-    for summary in every:
-        if summary.kind is not Kind.RULE:
-            summaries.append(summary)
-    rules = []
+    summaries = [summary for summary in every if summary.kind is not Kind.RULE]
+    proposed: list[Written] = []
     for summary in every:
         if summary.kind is Kind.RULE:
-            rules.append(summary)
-    proposed = tuple(app.proposals.removal(repo, summary.id) for summary in rules)
+            proposed.append(app.proposals.removal(repo, summary.id))
     if not summaries:
-        return proposed
-    places = catalog.locations([summary.id for summary in summaries])
-    pairs = []
-    for at in places:
-        for pair in ((at.path, at.hash), (at.side_path, at.side_hash)):
-            pairs.append(pair)
-    files = list(dict.fromkeys(path for path, blob in pairs if path and blob))
+        return tuple(proposed)
+    files: dict[str, None] = {}
+    for place in catalog.locations([summary.id for summary in summaries]):
+        # without a hash: a script that stays where it is, outside of the repository
+        if place.hash:
+            files[place.path] = None
+        if place.side_path and place.side_hash:
+            files[place.side_path] = None
+    what = f"{len(summaries)} entries"
     if len(summaries) == 1:
         what = f"{summaries[0].kind}: {summaries[0].title}"
-    else:
-        what = f"{len(summaries)} entries"
     trailers = [("Entry", summary.id) for summary in summaries]
-    repo.keep_edits(files)
+    repo.keep_edits(list(files))
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
     return (*proposed, *repo.reports(summaries, applied))
 
@@ -806,7 +567,10 @@ def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedbac
             hint="record them: ai-lessons admin config set events true",
         )
     if outcome == CONTRADICTED and repo.options.agent and summary.firm:
-        authorship.ask(repo, summary, f"says that it is contradicted{f': {note}' if note else ''}")
+        question = "says that it is contradicted"
+        if note:
+            question += f": {note}"
+        authorship.ask(repo, summary, question)
         kept = f"{summary.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
         return Feedback(summary, outcome, usages.of(summary), (kept,))
     before = usages.tallies([summary.id]).get(summary.id, NOTHING)
@@ -817,13 +581,8 @@ def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedbac
     if repo.options.session and summary.kind is Kind.LESSON:
         # where there are sessions, how much is left to learn says how often to ask, and how often
         # to leave out
-        events += [
-            Event(
-                "", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0
-            ),
-            Event(
-                "", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0
-            ),
-        ]
+        for parameter, counts in ((ASSESSMENT, before.outcomes), (ABLATION, before.left_out)):
+            left = round(curiosity(counts), 6)
+            events.append(Event("", "", OBSERVED, parameter, value=left, weight=1.0))
     usages.record(events)
     return Feedback(summary, outcome, usages.of(summary))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.app import alike_entries, secrets
-from ai_lessons.app.editing import COMPARED, opposed
+from ai_lessons.app.repetitions import COMPARED, opposed
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.model import expression
 from ai_lessons.model.entries import LESSONS, Entry, EntrySummary, Filter, Kind, json_fields

@@ -9,7 +9,7 @@ from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app import authorship, editing, project_code, sources
+from ai_lessons.app import authorship, project_code, repetitions, sources
 from ai_lessons.app.link_effects import superseded_by
 from ai_lessons.app.sources import GONE
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
@@ -94,7 +94,7 @@ class Review:
         self._tallies = self._repo.usages.tallies()
         self._cache = self._repo.usages.cache
         self._asked = authorship.questions(self._repo)
-        self._repeated = editing.repetitions(self._repo)
+        self._repeated = repetitions.repetitions(self._repo)
         self._gone = {entry.handle: entry for entry in sources.stale(self._repo)}
         self._of_features: dict[str, list[Outdated]] = {}
         for row in by_features(self._repo):

@@ -135,7 +135,7 @@ def add_lesson(
     if anyway:
         same = []
     else:
-        same = app.editing.refuse_repetition(call.library, draft)
+        same = app.repetitions.refuse_repetition(call.library, draft)
     pattern = (draft.when, draft.do, draft.dont, draft.because)
     asked = "\n".join(filter(None, (draft.title, *pattern, draft.content)))
     # what says the same in other words is named where that costs no start of the model; a helper
@@ -146,7 +146,7 @@ def add_lesson(
     for entry_id, note in (near() or {}).items():
         if entry_id != done.id:
             notes.append(note)
-    notes = same + notes[: app.editing.FEW_COPIES]
+    notes = same + notes[: app.repetitions.FEW_COPIES]
     call.answer(done._replace(notes=(*done.notes, *notes)), text_jobs.written)
 
 
@@ -235,7 +235,7 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool, only_resources: bool) -
         raise Refused(
             "a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes"
         )
-    linking = app.editing.links_to(call.library, refs)
+    linking = app.linking.links_to(call.library, refs)
     if not yes and not prompts.confirm(
         f"Delete {', '.join(refs)}? (git keeps the history)", *linking
     ):
@@ -276,7 +276,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes,
     specializes.
     """
-    call.answer(app.editing.link(call.library, a, b, relation, weight), text_jobs.written)
+    call.answer(app.linking.link(call.library, a, b, relation, weight), text_jobs.written)
 
 
 @contribute.command(
@@ -296,7 +296,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 )
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Remove links between two entries."""
-    call.answer(app.editing.unlink(call.library, a, b, relation), text_jobs.written)
+    call.answer(app.linking.unlink(call.library, a, b, relation), text_jobs.written)
 
 
 private_option = click.option(

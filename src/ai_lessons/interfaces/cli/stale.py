@@ -111,7 +111,7 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
         else:
             newer = click.prompt("ID of what takes its place", err=True)
             newer = app.entries.show(call.library, newer).entry.id
-            written = app.editing.link(call.library, newer, entry.id, "supersedes")
+            written = app.linking.link(call.library, newer, entry.id, "supersedes")
         if written is None:
             return False
         call.note(written.notes)
