@@ -29,7 +29,6 @@ from ai_lessons.app import (
     outdated,
     pinned_signers,
     program_hooks,
-    promotion,
     resource_refresh,
     resources,
     review,
@@ -38,7 +37,6 @@ from ai_lessons.app import (
     setup,
     sharing,
     validation,
-    workspace,
 )
 from ai_lessons.app.agent_sessions import SessionTold
 from ai_lessons.errors import Problem
@@ -51,7 +49,7 @@ from ai_lessons.interfaces.mcp import server
 from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
 from ai_lessons.learning.selection import ShownEntry
 from ai_lessons.model import anchors
-from ai_lessons.model.config import FORMAT, GROUP, VALUES, RepositoryConfig, keys, values_of
+from ai_lessons.model.config import FORMAT, RepositoryConfig, keys, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.model.tool_calls import TOOLS
@@ -155,9 +153,6 @@ SETTINGS = {
     "approval.require": "how a rule must have come there: merge, forge or signed",
     "approval.distinct": "ask for an approver who made no commit of the proposal",
     "approval.forges": "addresses of more forges, as committers of squashed pull requests",
-    "governance.outbound_policy": "entries that leave an enterprise: block_all, require_approval, allow_generic, allow_all",
-    "governance.promotion_from_enterprise_context": "entries of its projects that go elsewhere: block_all, require_approval, allow",  # noqa: E501
-    "governance.personal_learning_during_enterprise": "the user's repository, while its projects are worked in: block, allow_non_code, allow",  # noqa: E501
     "events": "record which entries were used and whether they helped",
     "search.model": "embedding model",
     "search.chunking.target": "tokens that a passage aims at",
@@ -175,8 +170,13 @@ def repository_settings() -> str:
     texts = {
         name: "empty" if value in (None, "", {}) else str(value).lower() for name, value in values
     }
-    about = SETTINGS | {name: key.about for name, key in keys().items() if key.about}
+    about = about_settings()
     return "".join(f"- `{name}` ({text}): {about[name]}\n" for name, text in texts.items())
+
+
+def about_settings() -> dict[str, str]:
+    """What each setting is for, those of features too."""
+    return SETTINGS | {name: key.about for name, key in keys().items() if key.about}
 
 
 FLAG = {"type": "boolean"}
@@ -193,7 +193,7 @@ SETTING_SCHEMAS: Mapping[str, dict[str, Any]] = {
     "approval.require": {"enum": ["merge", "forge", "signed"]},
     "approval.distinct": FLAG,
     "approval.forges": {"anyOf": [TEXTS, TEXT]},
-    **{f"{GROUP}.{policy}": {"enum": list(values)} for policy, values in VALUES.items()},
+    **{name: {"enum": list(key.choices)} for name, key in keys().items() if key.choices},
     "events": FLAG,
     "search.model": TEXT,
     **{f"search.chunking.{size}": TOKENS for size in ("target", "limit", "minimum")},
@@ -265,6 +265,7 @@ OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
 def settings_schema() -> dict[str, Any]:
     """The JSON Schema of `.ai-lessons/config.yaml`; unknown keys are allowed, as the program ignores them."""
     schema: dict[str, Any] = {"type": "object", "properties": {}}
+    about = about_settings()
     for name, value in values_of(RepositoryConfig()).items():
         *groups, key = name.split(".")
         properties = schema["properties"]
@@ -272,7 +273,7 @@ def settings_schema() -> dict[str, Any]:
             properties = properties.setdefault(group, {"type": "object", "properties": {}})[
                 "properties"
             ]
-        properties[key] = SETTING_SCHEMAS[name] | {"description": SETTINGS[name]}
+        properties[key] = SETTING_SCHEMAS[name] | {"description": about[name]}
         if value not in (None, "", {}):
             properties[key]["default"] = value
     return schema
@@ -321,7 +322,6 @@ ANSWERS: Mapping[str, Any] = {
     "each of `skipped`": answers.Skipped,
     "`contribute add-resource --preview`": (resources.PassagePreview,),
     "`contribute refresh`": (resource_refresh.Refreshed,),
-    "`contribute promote`": promotion.Promoted,
     "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
     "`contribute feedback`; of several an array": editing.Feedback,
     "`recall context`": answers.Context,
@@ -347,7 +347,6 @@ ANSWERS: Mapping[str, Any] = {
     "each of `problems`": Problem,
     "`admin doctor`": (health.Check,),
     "`admin stats`": health.Stats,
-    "`admin tiers`": (workspace.TierState,),
     "`admin reindex`": IndexRefresh,
     "`admin index status`": IndexStatus,
     "`admin index push`": index_upkeep.Pushed,

@@ -105,6 +105,9 @@ class Feature(NamedTuple):
     - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
       that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
       `refresh`: takes in what moved on, see `app.resources`.
+    - `guard`: asked before a write, with the library, the repository and the changes; raises
+      Refused.
+    - `tables`: `app.overview.Table`s by the page of `look` on which they stand, of a library.
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
@@ -147,6 +150,8 @@ class Feature(NamedTuple):
     unseen: str = ""
     stale: str = ""
     refresh: str = ""
+    guard: str = ""
+    tables: Mapping[str, str] = NOTHING
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()
     prompts: tuple[PromptRow, ...] = ()

@@ -22,7 +22,6 @@ from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace
-from ai_lessons.model.config import FROM_CONTEXT, OUTBOUND, PERSONAL
 from ai_lessons.model.entries import LESSONS, Filter, Kind
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
@@ -36,7 +35,11 @@ SCRIPT = "01JD3Z8QK5W7M2X9V4T69XW2RB"
 RULE = "01JD3Z8QK5W7M2X9V4T6RRRR22"
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
-POLICIES = {"outbound": OUTBOUND, "context": FROM_CONTEXT, "personal": PERSONAL}
+POLICIES = {
+    "outbound": "outbound_policy",
+    "context": "promotion_from_enterprise_context",
+    "personal": "personal_learning_during_enterprise",
+}
 
 
 class CountingEmbedder(HashEmbedder):

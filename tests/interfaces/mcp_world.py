@@ -107,7 +107,7 @@ def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
             yield agent
 
 
-TOOLS_OF_FEATURES = {"run_script": "scripts", "load_lessons": "lesson_program"}
+TOOLS_OF_FEATURES = {"run_script": "scripts", "load_lessons": "lesson_program", "promote": "tiers"}
 
 
 def of_features_here(tools: Iterable[str]) -> list[str]:

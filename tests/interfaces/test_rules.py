@@ -215,7 +215,6 @@ FOR_PEOPLE = (
     ("admin", "review-rules"),
     ("admin", "config", "set", "approval.require", "forge"),
     ("admin", "config", "set", "approval.distinct", "false"),
-    ("admin", "config", "set", "governance.outbound_policy", "allow_all"),
     ("admin", "config", "set", "git.autocommit", "true"),
     ("admin", "signers", "team.signers", "--yes"),
     ("contribute", "suggest-rule", "--title", "T", "--rationale", "R", "--approve", "--yes"),

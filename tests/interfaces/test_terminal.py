@@ -11,11 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.answers import Suggested, Written
-from ai_lessons.app.evaluation import EvaluationFinding, EvaluationReport
 from ai_lessons.app.outdated import Outdated
-from ai_lessons.app.promotion import Promoted
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
-from ai_lessons.app.workspace import TierState
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.output import View, cells, clean, line, table
@@ -178,7 +175,6 @@ PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
 SAID = {
     "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
 }  # fmt: skip
-FOUND = EvaluationReport((EvaluationFinding("duplicates", "stop", "it is there"),))
 
 SHAPED: list[tuple[Any, Any]] = [
     (PROPOSED, SAID),
@@ -191,14 +187,6 @@ SHAPED: list[tuple[Any, Any]] = [
      {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
     (NotShown(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
-    (TierState("user", "reads", "/p", "why"),
-     {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": ""}),
-    (Promoted(LESSON, "project", "user", "copied", FOUND, copy=WRITTEN),
-     {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
-      "copy": WROTE, "proposal": None, "policy": "", "decided_in": "",
-      "notes": [],
-      "evaluation": {"recommendation": "reject", "findings": [
-          {"check": "duplicates", "severity": "stop", "message": "it is there", "where": ""}]}}),
 ]  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.model.config import (
     KEYS,
     Chunking,
-    Policies,
     RepositoryConfig,
+    keys,
     parse_config,
     set_value,
     unknown_keys,
@@ -52,24 +52,22 @@ def test_every_setting_is_read_listed_and_named() -> None:
     config = parse_config(
         "git: {autocommit: false}\nevents: false\n"
         "approval: {branch: trunk, require: signed, distinct: true}\n"
-        "governance: {outbound_policy: allow_all, promotion_from_enterprise_context: allow,\n"
-        "  personal_learning_during_enterprise: block}\n"
         "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50}\n"
         "  index: s3://bucket/path\ntag_aliases: {k8s: kube, kube: kubernetes}\n"
     )
     assert config == RepositoryConfig(
         autocommit=False, approval_branch="trunk", approval_require="signed", approval_distinct=True,
-        governance=Policies("allow_all", "allow", "block"), events=False, model="other/model",
+        events=False, model="other/model",
         chunking=Chunking(100, 200, 50), index_uri="s3://bucket/path",
         tag_aliases={"k8s": "kubernetes", "kube": "kubernetes"},
     )  # fmt: skip
     listed = values_of(config)
-    assert list(listed) == list(KEYS)
+    assert list(listed) == list(keys())
+    assert list(listed)[: len(KEYS)] == list(KEYS)
     assert (listed["git.autocommit"], listed["search.chunking.limit"]) == (False, 200)
     assert values_of(RepositoryConfig())["git.autocommit"] == "auto"
-    # chunking and governance have keys of their own, and features bring theirs
-    nested = len(fields(Chunking)) + len(Policies())
-    assert len(KEYS) == len(fields(RepositoryConfig)) - 3 + nested
+    # chunking has keys of its own, and features bring theirs
+    assert len(KEYS) == len(fields(RepositoryConfig)) - 2 + len(fields(Chunking))
 
 
 @pytest.mark.parametrize("lead", ["---\n", "\ufeff", "# first\n---\n", "\ufeff---\r\n"])
@@ -89,12 +87,6 @@ def test_a_document_mark_in_front_is_no_fault(lead: str) -> None:
         ("approval:\n  branch: refs/heads/x\n", 2, "approval.branch"),
         ("approval:\n  branch: a..b\n", 2, "approval.branch"),
         ("approval: strict\n", 1, "approval.branch must be the name of a branch, not 'strict'"),
-        (
-            "governance:\n  outbound_policy: allow\n",
-            2,
-            "must be block_all, require_approval, allow_generic or ",
-        ),
-        ("governance: allow_all\n", 1, "governance.outbound_policy must be"),
         ("git:\n  autocommit: sometimes\n", 2, "git.autocommit must be auto, true or false"),
         (
             "search:\n  chunking:\n    limit: -3\n",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app.trust import Trust
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.model.approval import AGENT_TRAILER
-from ai_lessons.model.entries import Entry, EntrySummary, Kind, Relation, Status
+from ai_lessons.model.entries import RELEASED, Entry, EntrySummary, Kind, Relation, Status
 from ai_lessons.model.layout import place
 from ai_lessons.model.lessons import IMPORTED
 from ai_lessons.search.catalog_update import Attested
@@ -239,9 +239,6 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
     Only a person may silence a firm lesson, of which the question is kept, take away what a person
     wrote or mark it wrong, or say where a text may go.
     """
-    # a list judges nothing
-    from ai_lessons.model.config import RELEASED
-
     if not repo.options.agent:
         return
     new = [

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.git.store import AUTOCOMMIT, Change
 from ai_lessons.model import config
-from ai_lessons.model.config import GROUP
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
 from ai_lessons.model.texts import decode
 
@@ -39,7 +38,9 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     Refused: an agent would change a policy, or it would count for nothing here.
     """
     repo = library.primary
-    if key.partition(".")[0] in _POLICIES:
+    setting = config.keys().get(key)
+    of_people = setting is not None and setting.people
+    if of_people or key.partition(".")[0] in _POLICIES:
         repo.options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")
     store = repo.store
     if key == "git.autocommit" and store.is_folder_of_bigger_repo:
@@ -77,5 +78,5 @@ def setting_change(repo: RepositorySession, key: str, value: str | int) -> Chang
     return Change(CONFIG_PATH, new, expect=expect)
 
 
-_POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
+_POLICIES = frozenset(("approval", "git", "events", "format"))
 """Groups of settings that an agent does not change; the others say how a search works."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from itertools import starmap
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
-from ai_lessons import app
+from ai_lessons import app, extensions
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
 from ai_lessons.errors import (
@@ -26,7 +26,7 @@ from ai_lessons.errors import (
     StorageFailed,
 )
 from ai_lessons.git.journal import Journal
-from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job, Store
+from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.model.entries import Entry, EntrySummary, Kind
@@ -666,12 +666,13 @@ class Library:
                 place.root, options, lambda: self.embedders
             )
             opened.yields_to = lambda: self._before(place)
-            users = {place.root for place in self.options.places.known if place.name == USER}
-            if self.belongs_to and (place.name == USER or place.root in users):
-                from ai_lessons.app import policies
-
-                opened.guard = lambda changes: policies.guard(self, opened, changes)
+            opened.guard = partial(self._ask_before_write, opened)
         return self._opened[place.root]
+
+    def _ask_before_write(self, repo: RepositorySession, changes: Sequence[Change]) -> None:
+        """Raises Refused: a feature forbids the write."""
+        for _, guard in extensions.added("guard"):
+            guard(self, repo, changes)
 
     def _before(self, place: TierPlace) -> list[RepositorySession]:
         """The tiers read here to which the ids belong that this one states as well."""
@@ -684,66 +685,6 @@ class Library:
     def embedders(self) -> Embedders:
         """The embedding models, of all repositories."""
         return app.search_index.Embedders(self.options)
-
-
-READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "damaged", "not here"
-
-
-class TierState(NamedTuple):
-    """One tier (`path` empty.
-
-    Not known here), its `state` (as above), `why`, and the next command (`hint`).
-    """
-
-    tier: str
-    state: str
-    path: str
-    why: str
-    hint: str = ""
-
-
-def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
-    """Every tier that is known, nearest first.
-
-    `root` is the repository that would be written to.
-    """
-    places = options.places
-    reads = {}
-    for place in places.reads or (TierPlace(options.tier, root),):
-        reads[place.root] = place
-    by_root = reads | {place.root: place for place in places.known} | reads
-    states = [_state(place, root, reads, options) for place in by_root.values()]
-    if places.belongs_to and places.belongs_to not in {place.name for place in by_root.values()}:
-        name = places.belongs_to.partition(":")[2]
-        why = "the project belongs to it, and config.toml does not name it"
-        hint = f'in {places.file}: [enterprise.{name}] path = "…"'
-        states.append(TierState(places.belongs_to, MISSING, "", why, hint))
-    return tuple(states)
-
-
-def _state(place: TierPlace, root: Path, reads: Collection[Path], options: Options) -> TierState:
-    path, name, why = str(place.root), place.name, place.why
-    if place.root not in reads:
-        return TierState(name, ELSEWHERE, path, _why_not(place, options))
-    if name == options.places.belongs_to:
-        why = "the project's .ai-lessons.toml names it"
-    try:
-        Store(place.root)
-    except NoRepository as error:
-        return TierState(name, MISSING, path, why, place.remedy(error.hint))
-    except AiLessonsError as error:
-        return TierState(name, DAMAGED, path, error.message, error.hint)
-    return TierState(name, WRITES if place.root == root else READS, path, why)
-
-
-def _why_not(place: TierPlace, options: Options) -> str:
-    if options.places.named:
-        return "another one was named"
-    if place.name == PROJECT:
-        return f"there is none; to make one: ai-lessons admin init {place.root}"
-    if options.places.belongs_to:
-        return "the project belongs to another one"
-    return "the project does not belong to it"
 
 
 class ReusableLibrary:

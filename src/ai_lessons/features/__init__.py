@@ -112,6 +112,24 @@ ROWS: tuple[Feature, ...] = (
         notes="in_place:notes",
         answers={"`recall run`": "jobs:Ran"},
     ),
+    Feature(
+        "tiers",
+        commands=(
+            CommandRow(("contribute", "promote"), "commands:promote", after="feedback"),
+            CommandRow(("admin", "tiers"), "commands:tiers", after="status"),
+        ),
+        guard="guard:before_write",
+        settings={
+            "governance.outbound_policy": "governance:OUTBOUND_SETTING",
+            "governance.promotion_from_enterprise_context": "governance:FROM_CONTEXT_SETTING",
+            "governance.personal_learning_during_enterprise": "governance:PERSONAL_SETTING",
+        },
+        tables={"tiers": "overview:tables"},
+        answers={
+            "`contribute promote`": "promotion:Promoted",
+            "`admin tiers`": "states:TierState[]",
+        },
+    ),
     Feature("hosts", hosts=":HOSTS"),
     Feature(
         "harvest",

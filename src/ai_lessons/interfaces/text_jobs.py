@@ -34,10 +34,8 @@ if TYPE_CHECKING:
         setup,
         sharing,
         validation,
-        workspace,
     )
     from ai_lessons.app.outdated import Outdated
-    from ai_lessons.app.promotion import Promoted
     from ai_lessons.app.resource_refresh import Refreshed
     from ai_lessons.app.resources import PassagePreview
 
@@ -492,22 +490,6 @@ def _shared(value: answers.IndexStatus, model: str) -> dict[str, str]:
             "vector)"
         ),
     }
-
-
-def tiers(states: Sequence[workspace.TierState], view: View) -> str:
-    """A line for each tier, and one below it where something is to be done."""
-    rows = []
-    for state in states:
-        rows.append(
-            (
-                line(state.tier),
-                state.state,
-                f"{view.short(state.path)}  ({line(state.why)})".lstrip(),
-            )
-        )
-        if state.hint:
-            rows += [("", "", f"→ {line(state.hint)}")]
-    return columns(rows, view)
 
 
 def migrated(value: migration.Migrated, _view: View) -> str:
@@ -1027,43 +1009,3 @@ def context(value: Context, view: View) -> str:
 
 
 RULE_STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
-
-
-def promoted(value: Promoted, view: View) -> str:
-    """What was done and why; then the evaluation."""
-    if value.outcome == "present":
-        return f"{view.named(value.entry)}\n  nothing to do"
-    rows = []
-    if value.copy is not None:
-        copied = f"  copied from {line(value.from_)}: {line(value.handle)}"
-        rows += [written(value.copy, view), copied]
-    if value.proposal is not None:
-        if value.outcome == "asked":
-            rows += [f"{view.named(value.entry)}\n  goes to {line(value.to)} once this is taken:"]
-        by_enterprise = value.decided_in.startswith("enterprise:")
-        if by_enterprise:
-            job = "sync sends it to them"
-        else:
-            job = "review-rules"
-        rows += [
-            suggested(
-                value.proposal, view, f"ai-lessons --tier {line(value.decided_in)} admin {job}"
-            )
-        ]
-    return "\n".join([*rows, *_reasons(value, view)])
-
-
-def _reasons(value: Promoted, view: View) -> Iterator[str]:
-    if value.policy:
-        yield f"  policy: {line(value.policy)}"
-    report = value.evaluation
-    yield f"  evaluation: {view.paint(report.recommendation, RULE_STYLES[report.recommendation])}"
-    files = {finding.where.rpartition(":")[0] for finding in report.findings if finding.where}
-    for finding in report.findings:
-        # where it stands, in a few words: the line, and of two files the name
-        path, _, number = finding.where.rpartition(":")
-        if len(files) < 2:
-            where = f"line {number}"
-        else:
-            where = f"{path.rpartition('/')[2]}:{number}"
-        yield f"    {line(finding._replace(where=where if path else '').line)}"

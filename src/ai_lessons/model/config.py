@@ -1,4 +1,4 @@
-"""The repository's settings, `.ai-lessons/config.yaml`, and enterprise policies.
+"""The repository's settings, `.ai-lessons/config.yaml`, with those of features.
 
 A pulled file: all is checked.
 """
@@ -6,199 +6,22 @@ A pulled file: all is checked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.model import ENTERPRISE, PROJECT, USER, expression
+from ai_lessons.model import expression
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.model.texts import BOM
 
 Files = Mapping[str, bytes]
 # new contents by path; None takes a file away
 Changes = Mapping[str, bytes | None]
-
-# The group of the settings that state policies
-GROUP: Final = "governance"
-# The key of an entry's frontmatter by which its enterprise lets it go: for each tier the digest of
-# the text meant
-RELEASED: Final = "release_to"
-
-OUTBOUND: Final = "outbound_policy"
-FROM_CONTEXT: Final = "promotion_from_enterprise_context"
-PERSONAL: Final = "personal_learning_during_enterprise"
-
-
-class PolicyVerdict(StrEnum):
-    """What may be done, the most generous first.
-
-    `generic`: it goes without what ties it down, or once released.
-    """
-
-    AS_IS = "as_is"
-    GENERIC = "generic"
-    NEEDS_RELEASE = "needs_release"
-    REFUSED = "refused"
-
-
-class Policy(NamedTuple):
-    """Asked of an entry that goes from a tier to a tier whose names begin so.
-
-    `values`: the strictest first.
-
-    A value has three verdicts: on plain words, on words that belong to one place, on code.
-    """
-
-    source: str
-    target: str
-    values: Mapping[str, tuple[PolicyVerdict, PolicyVerdict, PolicyVerdict]]
-
-
-_AS_IS, _GENERIC, _RELEASE, _REFUSED = PolicyVerdict
-_CLOSED, _ASK, _OPEN = (_REFUSED,) * 3, (_RELEASE,) * 3, (_AS_IS,) * 3
-POLICIES: Final[Mapping[str, Policy]] = {
-    OUTBOUND: Policy(
-        ENTERPRISE,
-        "",
-        {
-            "block_all": _CLOSED,
-            "require_approval": _ASK,
-            "allow_generic": (_AS_IS, _GENERIC, _GENERIC),
-            "allow_all": _OPEN,
-        },
-    ),
-    FROM_CONTEXT: Policy(
-        PROJECT, "", {"block_all": _CLOSED, "require_approval": _ASK, "allow": _OPEN}
-    ),
-    PERSONAL: Policy(
-        "", USER, {"block": _CLOSED, "allow_non_code": (_AS_IS, _AS_IS, _GENERIC), "allow": _OPEN}
-    ),
-}
-"""`outbound_policy` is that of the enterprise that the entry leaves.
-
-The others are that of the project worked in.
-"""
-
-VALUES: Final = {name: tuple(policy.values) for name, policy in POLICIES.items()}
-"""What each policy may be, strictest first; the second is the default."""
-
-
-class Policies(NamedTuple):
-    """The three policies of one enterprise.
-
-    The defaults are the safe ones, for an enterprise that states none.
-    """
-
-    outbound_policy: str = VALUES[OUTBOUND][1]
-    promotion_from_enterprise_context: str = VALUES[FROM_CONTEXT][1]
-    personal_learning_during_enterprise: str = VALUES[PERSONAL][1]
-
-
-class PolicyValue(NamedTuple):
-    """What holds of one policy, what a person should mend, and where it is stated.
-
-    `note` is for the person; a place is a file at a commit.
-    """
-
-    policy: str
-    value: str
-    note: str = ""
-    place: str = ""
-
-    def __str__(self) -> str:
-        if self.value == VALUES[self.policy][1]:
-            default = "the default"
-        else:
-            default = ""
-        return f"{GROUP}.{self.policy} is {self.value} ({', '.join(filter(None, (self.note or default, self.place)))})"
-
-
-def defaults(note: str) -> tuple[PolicyValue, ...]:
-    """Every policy at its default, and why."""
-    defaults = []
-    for policy, values in VALUES.items():
-        defaults.append(PolicyValue(policy, values[1], note))
-    return tuple(defaults)
-
-
-def strictest(note: str) -> tuple[PolicyValue, ...]:
-    """Every policy at its strictest value, and why."""
-    values_in_force = []
-    for policy, values in VALUES.items():
-        values_in_force.append(PolicyValue(policy, values[0], note))
-    return tuple(values_in_force)
-
-
-def read(fields: Mapping[str, Any]) -> tuple[PolicyValue, ...]:
-    """The policies in the fields of a settings file.
-
-    What is not stated is the default; what means nothing is the strictest: a slip of the pen must
-    open nothing.
-    """
-    if fields.get(GROUP) is None:
-        group = {}
-    else:
-        group = fields[GROUP]
-    if not isinstance(group, dict):
-        return strictest(f"{GROUP} is no group of settings, so the strictest policies hold")
-    values_in_force = []
-    for policy, values in VALUES.items():
-        values_in_force.append(_read(policy, values, group.get(policy)))
-    return tuple(values_in_force)
-
-
-def _read(policy: str, values: tuple[str, ...], value: Any) -> PolicyValue:
-    if value is None or value in values:
-        return PolicyValue(policy, value or values[1])
-    note = f"{GROUP}.{policy} cannot be {str(value)[:40]!r}, so {values[0]} holds"
-    return PolicyValue(policy, values[0], note)
-
-
-def stricter(ours: Sequence[PolicyValue], theirs: Sequence[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """The stricter value of each policy; where both are the same, theirs."""
-    return tuple(
-        min(pair, key=lambda x: VALUES[x.policy].index(x.value))
-        for pair in zip(theirs, ours, strict=True)
-    )
-
-
-def questions(source: str, target: str, here: str) -> list[tuple[str, str]]:
-    """The enterprise and the policy that are asked when an entry goes from tier to tier.
-
-    None in what goes into one.
-
-    `source` is empty for what is written to the target. `here` is the tier of the enterprise whose
-    project is worked in, or empty; between the two nothing is asked.
-    """
-    if source == target or (here and {source, target} <= {here, PROJECT}):
-        return []
-    applying = (
-        n
-        for n, way in POLICIES.items()
-        if source.startswith(way.source) and target.startswith(way.target)
-    )
-    asked = ((source if name == OUTBOUND else here, name) for name in applying)
-    questions: list[tuple[str, str]] = []
-    for enterprise, name in asked:
-        if enterprise:
-            questions.append((enterprise, name))
-    return questions
-
-
-def answer(policy: str, value: str, *, code: bool, tied: bool) -> PolicyVerdict:
-    """What a policy with this value says of an entry.
-
-    The entry may have code in it, or something that ties it to one place. A text that a person
-    released counts as `as_is` where this says `generic` or `needs_release`.
-    """
-    return POLICIES[policy].values[value][2 if code else int(tied)]
-
 
 # of the files, which this program reads and writes
 FORMAT = 1
@@ -228,7 +51,6 @@ class RepositoryConfig:
     approval_require: str = "merge"
     approval_distinct: bool = False
     approval_forges: tuple[str, ...] = ()
-    governance: Policies = field(default_factory=Policies)
     events: bool = True
     events_shared: bool | None = None
     model: str = DEFAULT_MODEL
@@ -253,7 +75,7 @@ class Key(NamedTuple):
     """One setting: its attribute in `RepositoryConfig`, how its value is read and shown.
 
     To read raises Nonsense. A setting of a feature has no attribute, but a `default`, and `about`:
-    what it is for.
+    what it is for; perhaps `choices`, the words that it may be, and `people`: no agent changes it.
     """
 
     attribute: str
@@ -261,6 +83,8 @@ class Key(NamedTuple):
     show: Callable[[Any], object] = lambda value: value
     default: Any = None
     about: str = ""
+    choices: tuple[str, ...] = ()
+    people: bool = False
 
 
 def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
@@ -356,10 +180,6 @@ KEYS: Mapping[str, Key] = {
     ),
     "approval.distinct": _words("approval_distinct", _FLAG),
     "approval.forges": Key("approval_forges", _addresses, list),
-    **{
-        f"{GROUP}.{policy}": _words(f"{GROUP}.{policy}", {v: v for v in values})
-        for policy, values in VALUES.items()
-    },
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
     **{
@@ -391,7 +211,7 @@ def parse_config(text: str) -> RepositoryConfig:
     format.
     """
     fields = known_fields(text)
-    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}, "features": {}}
+    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "features": {}}
     problems = []
     for name, key in keys().items():
         value = _find(fields, name)
@@ -404,15 +224,13 @@ def parse_config(text: str) -> RepositoryConfig:
         except Nonsense as expected:
             shown = repr(value[0] if isinstance(value, tuple) else value)[:80]
             problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
-    cut, policies = Chunking(**groups["chunking"]), Policies(**groups["governance"])
+    cut = Chunking(**groups["chunking"])
     if not problems and not cut.minimum <= cut.target <= cut.limit:
         message = f"minimum <= target <= limit, not {cut.minimum}, {cut.target}, {cut.limit}"
         problems = [_problem(text, "search.chunking", f"search.chunking must have {message}")]
     if problems:
         raise InvalidEntry(problems)
-    return RepositoryConfig(
-        **groups[""], chunking=cut, governance=policies, features=groups["features"]
-    )
+    return RepositoryConfig(**groups[""], chunking=cut, features=groups["features"])
 
 
 def known_fields(text: str) -> dict[str, Any]:
@@ -441,7 +259,7 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 def fields_of(text: str) -> dict[str, Any]:
     """The unchecked fields of the file. Raises InvalidEntry: no YAML."""
-    from ai_lessons.model.markdown import parse_mapping  # noqa: PLC0415  # policies are read by every start
+    from ai_lessons.model.markdown import parse_mapping  # noqa: PLC0415  # settings are read by every start
 
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))

@@ -214,6 +214,8 @@ class KindFacts(NamedTuple):
 REVIEW_KEYS = ("review_by", "reviewed")
 # The key of any kind that holds its anchors, see `model.anchors`
 ABOUT = "about"
+# The key by which the enterprise of an entry lets it go: for each tier the digest of the text meant
+RELEASED = "release_to"
 # A fact of any feature: where the text of an entry lies outside of the repository
 ELSEWHERE = "elsewhere"
 _COPIED = ("source_path", "source_ref", "content_hash")

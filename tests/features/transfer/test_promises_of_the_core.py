@@ -18,19 +18,19 @@ from ai_lessons.telling.start import at_the_start
 from app.test_edited_files import PATH, lesson
 from app.test_secret_gate import KEY, SECRET
 from app.test_tiers import SHARED, Here
+from features.tiers.test_five_repositories import begin
 from interfaces.test_broken_repository import BROKEN
 from interfaces.test_every_kind import ID, TITLE, files_of
 from interfaces.world import LESSON, Run
 from real_world import Git, commit_all, put_file
-from test_five_repositories import begin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.world import Company, World
+    from features.tiers.test_five_repositories import World as Companies
     from git.test_filters import Crypt
     from interfaces.test_broken_repository import Shop
-    from test_five_repositories import World as Companies
 
 
 def test_a_secret_that_was_saved_by_hand_is_masked_in_every_export(world: World) -> None:

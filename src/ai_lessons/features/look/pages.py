@@ -28,7 +28,7 @@ from ai_lessons.app.answers import Query, Shown
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import View, count
-from ai_lessons.model import ENTERPRISE, expression
+from ai_lessons.model import expression
 from ai_lessons.model.chunks import bounded
 from ai_lessons.model.entries import KINDS, EntrySummary, Filter, Kind, Relation
 from ai_lessons.model.frontmatter import listed, read_entry
@@ -987,34 +987,33 @@ def about(opened: Library, _asked: Asked) -> Page:
 
 
 def tiers(opened: Library, _asked: Asked) -> Page:
-    """Which repositories apply here and why, what their policies say, and what was promoted."""
-    states = app.workspace.tier_states(opened.primary.store.root, opened.options)
-    rows = []
-    for row in states:
-        rows.append((row.tier, row.state, row.path, row.why, row.hint))
+    """Which repositories apply here, which rules are in force by whom, and what came in by a proposal."""
     audit = app.rule_audit.audit(opened)
-    rules = [
-        (row.title, "yes" if row.in_force else "no", row.approved_by, when(row.approved_at),
-         app.entries.WAYS.get(row.how, row.how), row.problem)
-        for row in audit.rows
-    ]  # fmt: skip
-    taken = [
-        (row.title, row.proposal, row.approved_by, when(row.approved_at)) for row in audit.taken
-    ]
-    enterprises = dict.fromkeys(row.tier for row in states if row.tier.startswith(ENTERPRISE))
-    policies = []
-    for name in enterprises:
-        for value in app.policies.governed(opened, name).values:
-            policies.append((name, str(value)))
+    rules = []
+    for row in audit.rows:
+        in_force = "no"
+        if row.in_force:
+            in_force = "yes"
+        way = app.entries.WAYS.get(row.how, row.how)
+        since = when(row.approved_at)
+        rules.append((row.title, in_force, row.approved_by, since, way, row.problem))
+    taken = []
+    for came in audit.taken:
+        taken.append((came.title, came.proposal, came.approved_by, when(came.approved_at)))
+    columns = ("rule", "in force", "approved by", "since", "how", "problem")
     parts = [
-        Part("What applies here", "The nearest first.", ("tier", "state", "where", "why", "what to do"), rows),
-        Part("Policies", "", ("tier", "policy"), policies, "No enterprise is known here."),
-        Part("Rules", "; ".join(audit.alarms), ("rule", "in force", "approved by", "since", "how", "problem"), rules,
-             "No rule is in force."),
+        *_of_features("tiers", opened),
+        Part("Rules", "; ".join(audit.alarms), columns, rules, "No rule is in force."),
         Part("Promoted and proposed", "What came in by a proposal and is no rule.",
              ("entry", "proposal", "taken by", "when"), taken, "Nothing yet."),
     ]  # fmt: skip
     return _table("Tiers", parts)
+
+
+def _of_features(page: str, opened: Library) -> Iterator[Part]:
+    """What features put on a page."""
+    for table in app.overview.tables(page, opened):
+        yield Part(table.title, table.summary, table.columns, table.rows, table.nothing)
 
 
 def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:

@@ -27,10 +27,10 @@ from ai_lessons.errors import (
 )
 from ai_lessons.model import expression, frontmatter, layout, lessons, markdown
 from ai_lessons.model.checks import FACTS_OF_HISTORY
-from ai_lessons.model.config import RELEASED
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
     HANDLE_LENGTH,
+    RELEASED,
     Category,
     Entry,
     Kind,

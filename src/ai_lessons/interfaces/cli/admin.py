@@ -143,12 +143,6 @@ def standing(call: Call) -> None:
     call.answer(app.health.status(call.library), text_jobs.checks)
 
 
-@admin.command("tiers")
-def tiers(call: Call) -> None:
-    """Show which repositories are read and written from this folder, and why."""
-    call.answer(app.workspace.tier_states(call.root, call.options()), text_jobs.tiers)
-
-
 @admin.command(
     "stats",
     tool=Tool(

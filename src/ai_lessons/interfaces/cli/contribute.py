@@ -454,5 +454,4 @@ def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], 
     )
 
 
-contribute.add_command(review.promote)
 contribute.add_aliases(*ALIASES["contribute"])

@@ -16,7 +16,7 @@ from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces.cli import options, prompts, text_input
-from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.cli.reviewing import (
     BY_A_PERSON,
     REASON,
@@ -323,42 +323,3 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
 
 def _agree_to_alarms(_alarms: str) -> bool:
     return True
-
-
-@click.command(
-    "promote",
-    cls=Command,
-    examples=[
-        "L-8F3K2A --to user",
-        'L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
-    ],
-    tool=Tool(
-        "promote",
-        [
-            Argument("id", "ref"),
-            Argument("to", note="enterprise:NAME; a rule also to user or project"),
-            "reason",
-        ],
-        lambda: app.promotion.Promoted,
-        "Propose an entry to an enterprise, with an evaluation; a person there decides. "
-        "Copies between the user's and the project's tier are for people.",
-    ),
-)
-@options.id_argument
-@click.option(
-    "--to",
-    required=True,
-    metavar="TIER",
-    help="user, project or enterprise:NAME; see `admin tiers`.",
-)
-@click.option(
-    "--reason", default="", metavar="R", help="Why; for the people who decide about it there."
-)
-@options.allow_secret_option
-def promote(call: Call, /, ref: str, to: str, **fields: Any) -> None:
-    """Bring an entry to another tier.
-
-    A copy to yours or the project's, a proposal to an enterprise's.
-    """
-    request = app.promotion.PromotionRequest(**fields, person=not call.tool)
-    call.answer(app.promotion.promote(call.library, ref, to, request), text_jobs.promoted)

@@ -11,20 +11,19 @@ from ai_lessons.app import (
     editing,
     entries,
     pending_rules,
-    policies,
-    promotion,
     proposals,
     resources,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
-from ai_lessons.app.policies import Move, governed
-from ai_lessons.app.promotion import Promoted, PromotionRequest
-from ai_lessons.app.releases import decide
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
+from ai_lessons.features.tiers import policies, promotion
+from ai_lessons.features.tiers.governance import VALUES, PolicyVerdict
+from ai_lessons.features.tiers.policies import Move, governed
+from ai_lessons.features.tiers.promotion import Promoted, PromotionRequest
+from ai_lessons.features.tiers.releases import decide
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.chunks import code_blocks
-from ai_lessons.model.config import VALUES, PolicyVerdict
 from ai_lessons.model.entries import Entry, Kind
 from app.world import ACME, BETA, Company, lesson
 from real_world import put_file

@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.evaluation import EvaluationFinding, EvaluationReport, render, specific, ties
+from ai_lessons.features.tiers.evaluation import (
+    EvaluationFinding,
+    EvaluationReport,
+    render,
+    specific,
+    ties,
+)
 
 
 @pytest.mark.parametrize(

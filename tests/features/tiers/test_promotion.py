@@ -8,15 +8,15 @@ import pytest
 from ai_lessons.app import (
     editing,
     entries,
-    promotion,
     proposals,
     resource_refresh,
     resources,
     review,
 )
 from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Written
-from ai_lessons.app.promotion import Promoted, PromotionRequest, promote
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
+from ai_lessons.features.tiers import promotion
+from ai_lessons.features.tiers.promotion import Promoted, PromotionRequest, promote
 from ai_lessons.learning.statistics import HELPFUL, UsageTally
 from ai_lessons.model import TierPlace, markdown
 from ai_lessons.model.entries import Kind

@@ -1,6 +1,6 @@
 """Promotes entries to another tier, under the policies of enterprises.
 
-`promotion_copies` makes the copy, `releases` says what an enterprise lets go, and `evaluation`
+`copies` makes the copy, `releases` says what an enterprise lets go, and `evaluation`
 reports what speaks against an entry.
 """
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import alike_entries, proposal_context, proposals, secrets
 from ai_lessons.app.answers import Suggested, Written
-from ai_lessons.app.evaluation import LONGEST, EvaluationReport, evaluate, render, ties
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.link_effects import weakest_origin
-from ai_lessons.app.policies import Move, PolicyDecision, code_in
-from ai_lessons.app.promotion_copies import (
+from ai_lessons.app.write_checks import checked
+from ai_lessons.errors import Refused, UsageError
+from ai_lessons.features.tiers.copies import (
     SourceEntry,
     TargetCopy,
     copy_files,
@@ -25,14 +25,29 @@ from ai_lessons.app.promotion_copies import (
     scope_of,
     source_entry,
 )
-from ai_lessons.app.releases import LEFT_BEHIND, decide, digest, lets_go, releases_of
-from ai_lessons.app.write_checks import checked
-from ai_lessons.errors import Refused, UsageError
+from ai_lessons.features.tiers.evaluation import (
+    LONGEST,
+    EvaluationReport,
+    evaluate,
+    render,
+    ties,
+)
+from ai_lessons.features.tiers.governance import PolicyVerdict
+from ai_lessons.features.tiers.policies import Move, PolicyDecision, code_in
+from ai_lessons.features.tiers.releases import LEFT_BEHIND, decide, digest, lets_go, releases_of
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
 from ai_lessons.learning import statistics
-from ai_lessons.model import ENTERPRISE, config, frontmatter, lessons, markdown
-from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, EntrySummary, Filter, Kind, json_fields
+from ai_lessons.model import ENTERPRISE, frontmatter, lessons, markdown
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    RELEASED,
+    Entry,
+    EntrySummary,
+    Filter,
+    Kind,
+    json_fields,
+)
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.lessons import original_of, promoted
 from ai_lessons.model.texts import one_line
@@ -281,7 +296,7 @@ class _Promotion:
             )
         file = list(copy.files)[-1]
         named = {**releases_of(copy.entry), self.target.options.tier: text}
-        rows = {config.RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
+        rows = {RELEASED: [{tier: name} for tier, name in sorted(named.items())]}
         return copy._replace(
             files={**copy.files, file: markdown.edit(copy.files[file].decode(), rows).encode()}
         )
@@ -306,7 +321,7 @@ class _Promotion:
         if same:
             # also what would need a release: it was let go before
             outcome = PRESENT
-        elif decision.verdict is config.PolicyVerdict.NEEDS_RELEASE:
+        elif decision.verdict is PolicyVerdict.NEEDS_RELEASE:
             outcome = ASKED
         elif self._proposes:
             outcome = PROPOSED

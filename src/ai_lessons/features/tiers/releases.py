@@ -6,16 +6,18 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import alike_entries, policies, proposal_context
-from ai_lessons.app.policies import Move, PolicyDecision, counting
+from ai_lessons.app import alike_entries, proposal_context
 from ai_lessons.approval.proposals import file_at
-from ai_lessons.model import config, layout
+from ai_lessons.features.tiers import policies
+from ai_lessons.features.tiers.policies import Move, PolicyDecision, counting
+from ai_lessons.model import layout
+from ai_lessons.model.entries import RELEASED
 
 if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.model.entries import Entry
 
-LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", config.RELEASED)
+LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
 """Keys of the original that its copy does not get."""
 
 
@@ -38,7 +40,7 @@ def digest(entry: Entry) -> str:
 
 def releases_of(entry: Entry) -> dict[str, str]:
     """The tiers that an entry may go to, each with the digest of the text that was meant."""
-    rows = entry.fields.get(config.RELEASED)
+    rows = entry.fields.get(RELEASED)
     digests: dict[str, str] = {}
     if not isinstance(rows, list):
         return digests
