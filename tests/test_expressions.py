@@ -54,7 +54,7 @@ COMPUTED = {
     "features/harvest/statements.py",
     "git/hooks.py", "git/network.py", "interfaces/output.py",
     "learning/selection.py", "model/__init__.py", "model/anchors.py",
-    "model/code_comments.py", "model/command_patterns.py", "model/config.py", "model/definitions.py",
+    "model/code_comments.py", "model/command_forms.py", "model/config.py", "model/definitions.py",
     "model/layout.py", "model/lessons.py", "model/rule_checks.py",
     "search/tokens.py",
     "telling/matching.py",

@@ -95,6 +95,8 @@ class Feature(NamedTuple):
       lines in their place, from all of the frontmatter, see `app.notes.described`.
     - `diagnostics`: what is wrong in a file of code, see `app.notes.diagnostics`.
     - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
+    - `tells`: only its `offers` tell the entries on which it keeps facts, in the words of their
+      pattern. These facts are claims: where nobody vouches for an entry they are emptied.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
       a sentence at a moment at which no entry is told. `hears`: takes note of an event of a session,
       by its moment, see `telling.pipeline`. `enforce`: what breaks rules at an event, and what the
@@ -139,6 +141,7 @@ class Feature(NamedTuple):
     described: Mapping[str, str] = NOTHING
     diagnostics: str = ""
     touched: str = ""
+    tells: bool = False
     offers: Mapping[str, str] = NOTHING
     hints: Mapping[str, str] = NOTHING
     hears: Mapping[str, str] = NOTHING
@@ -194,6 +197,14 @@ def concerning(what: str, fields: Collection[str]) -> Iterator[tuple[str, Any]]:
         place = getattr(feature, what)
         if place and any(key in fields for key in feature.keys):
             yield feature.name, load(feature.place(place))
+
+
+def telling(features: Collection[str] = ()) -> str:
+    """The first of these features that tells entries itself, see `Feature.tells`; empty if none."""
+    for feature in rows():
+        if feature.tells and feature.name in features:
+            return feature.name
+    return ""
 
 
 def enforced(features: Collection[str]) -> bool:

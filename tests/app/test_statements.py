@@ -247,24 +247,3 @@ def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_reco
             editing.feedback(world.fresh(), one, "contradicted")
     found = context.context(world.fresh(), ContextQuery(budget=9))
     assert [summary.id for summary in found.lessons] == [made.id]
-
-
-SEEN = "seen:\n  calls: 900\n  failures: 890\n  sessions: 300\n"
-
-
-def counted(world: World) -> list[int]:
-    seen = only(world).seen
-    assert isinstance(seen, list)
-    return seen
-
-
-@pytest.mark.parametrize(("who", "counts"), [((), [900, 890, 300]), (MALLORY, [0, 0, 0])])
-def test_what_another_claims_to_have_seen_counts_for_nothing_until_a_person_keeps_it(
-    world: World, who: tuple[str, ...], counts: list[int]
-) -> None:
-    push(world, words("ai", more=SEEN), *who)
-    assert counted(world) == counts
-    push(world, words("ai", more=SEEN.replace("300", "400")), *MALLORY)
-    assert counted(world) == [0, 0, 0], "who changes the counts of another claims them"
-    editing.keep(world.fresh(), ZEBRA_ID)
-    assert counted(world) == [900, 890, 400]

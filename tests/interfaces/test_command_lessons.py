@@ -5,36 +5,6 @@ from pathlib import Path
 from ai_lessons.telling import pipeline
 from interfaces.agent_host import Host, add
 
-PYTHON = """pattern:
-  when: running `python`
-  do: use `python3`
-  because: "it is Python 2"
-seen:
-  calls: {calls}
-  failures: {failures}
-  sessions: {sessions}
-"""
-INSIDE = """pattern:
-  when: inside `Jira_API`, running `cd Jira_API` or `git -C Jira_API`
-  do: "run the command without `cd Jira_API`: you are in that folder already"
-  because: "no such file or directory: Jira_API"
-seen:
-  calls: 20
-  failures: 19
-  sessions: 9
-"""
-
-
-def lesson(
-    knowledge: Path,
-    project: str = "global",
-    calls: int = 40,
-    failures: int = 30,
-    sessions: int = 12,
-) -> None:
-    seen = PYTHON.format(calls=calls, failures=failures, sessions=sessions)
-    add(knowledge, f"{project}/lessons/py.md", "7PYPYP", "Python is Python 2 here", seen)
-
 
 def before(host: Host, command: str, session: str = "s1", **more: object) -> str:
     return host.hear("before_git_push", session_id=session, tool_input={"command": command}, **more)
@@ -47,70 +17,6 @@ def fails(host: Host, command: str, said: str, session: str = "s1") -> str:
         tool_input={"command": command},
         error=f"Exit code 1\n{said}",
     )
-
-
-def test_it_is_told_whole_before_the_command_once_a_session(host: Host, knowledge: Path) -> None:
-    lesson(knowledge)
-    told = before(host, "cd src && python report.py")
-    assert "WHEN running `python` -> DO use `python3` -> BECAUSE it is Python 2" in told
-    assert before(host, "python other.py") == ""
-    assert before(host, "python report.py", session="s2") != ""
-    assert before(host, "python3 report.py", session="s3") == ""
-
-
-def test_what_fails_no_more_often_than_not_or_is_of_another_project_is_not_told(
-    host: Host, knowledge: Path
-) -> None:
-    for seen in ({"failures": 19}, {"sessions": 1}, {"calls": 400, "failures": 180}):
-        lesson(knowledge, "global", **seen)
-        assert before(host, "python report.py") == ""
-    (knowledge / "global/lessons/py.md").unlink()
-    lesson(knowledge, project="warehouse")
-    assert before(host, "python report.py") == ""
-    (knowledge / "warehouse/lessons/py.md").unlink()
-    lesson(knowledge, project=host.code.name)
-    assert before(host, "python report.py", session="s2") != ""
-    add(knowledge, "git/lessons/a.md", "7GGGGG", "Push to a topic branch")
-    assert before(host, "git push") == "", "that a project is called like a program says nothing"
-
-
-def test_inside_a_folder_the_command_that_names_it_again_is_warned_of(
-    host: Host, knowledge: Path
-) -> None:
-    add(knowledge, "global/lessons/in.md", "7NSDNS", "The folder is no folder of itself", INSIDE)
-    assert host.code.name == "Jira_API"
-    assert before(host, "Jira_API/run.sh --all") == ""
-    assert "without `cd Jira_API`" in before(host, "cd Jira_API && make")
-    assert before(host, "cd Jira_API && make", session="s2", cwd=str(host.code.parent)) == ""
-    (host.code / "Jira_API").mkdir()
-    assert before(host, "cd Jira_API && make", session="s3") == "", "there is one in it"
-
-
-def test_what_holds_inside_a_folder_is_told_with_another_lesson_when_a_command_goes_there(
-    host: Host, knowledge: Path
-) -> None:
-    add(knowledge, "global/lessons/in.md", "7NSDNS", "The folder is no folder of itself", INSIDE)
-    lesson(knowledge)
-    above = str(host.code.parent)
-    text = before(host, "cd Jira_API && python report.py", cwd=above)
-    assert "use `python3`" in text
-    assert "without `cd Jira_API`" in text
-    assert before(host, "cd Jira_API && make") == "", "once a session"
-    assert "without" not in before(host, "cd other && python report.py", session="s2", cwd=above)
-    (host.code / "Jira_API").mkdir()
-    assert "without" not in before(host, "cd Jira_API && python report.py", session="s3", cwd=above)
-
-
-def test_a_command_that_is_run_after_its_warning_and_fails_is_told_once_more(
-    host: Host, knowledge: Path
-) -> None:
-    lesson(knowledge)
-    said = "SyntaxError: invalid syntax"
-    assert "L-7PYPYP" in before(host, "python report.py")
-    assert "L-7PYPYP" in fails(host, "python report.py", said)
-    assert fails(host, "python other.py", said) == ""
-    assert "L-7PYPYP" in fails(host, "python report.py", said, session="s2")
-    assert fails(host, "make", "make: *** No rule to make target 'x'.", session="s3") == ""
 
 
 def test_what_only_names_a_command_is_not_told_again_at_its_failure_and_says_why_it_comes(
@@ -163,29 +69,6 @@ def test_a_tested_lesson_is_told_at_a_failure_of_the_command_of_its_when_also_be
         "~~~\n$ git push\nremote: refused\n~~~",
     )
     assert fails(host, line, said, session="s3") == "", "it is about another failure"
-
-
-def test_a_command_that_works_again_is_no_longer_warned_of(host: Host, knowledge: Path) -> None:
-    lesson(knowledge, calls=4, failures=4, sessions=4)
-    for n in range(4):
-        assert before(host, "python report.py", session=f"s{n}") != ""
-        worked = {
-            "tool_input": {"command": "python report.py"},
-            "tool_response": {"stdout": "3 orders"},
-        }
-        assert host.hear("make_test_done", session_id=f"s{n}", **worked) == ""
-    assert before(host, "python report.py", session="last") == ""
-
-
-def test_it_is_told_at_the_start_and_once_more_before_its_command(
-    host: Host, knowledge: Path
-) -> None:
-    mine = "from: user\n" + PYTHON.format(calls=9, failures=9, sessions=5)
-    add(knowledge, "global/lessons/py.md", "7PYPYP", "Mine", mine)
-    add(knowledge, "global/lessons/b.md", "7BBBBB", "Also mine", "from: user\n")
-    start = host.hear("session_start")
-    assert ("L-7BBBBB" in start, "L-7PYPYP" in start) == (True, True)
-    assert "L-7PYPYP" in before(host, "python report.py")
 
 
 def test_a_text_that_can_destroy_or_fetches_and_runs_is_not_told_with_its_title(

@@ -492,7 +492,7 @@ class Written(NamedTuple):
 class LessonDraft(NamedTuple):
     """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all.
 
-    `seen` counts the calls, failures and sessions that a lesson about a command rests on.
+    `further`: keys of frontmatter that features read.
 
     `about` names code as `anchors.stated` takes it (empty: what the text names, None: nothing).
     `scope` is stated as groove writes one, where the project does not say it: `user:NAME`,
@@ -515,7 +515,7 @@ class LessonDraft(NamedTuple):
     do: str | None = None
     dont: str | None = None
     because: str | None = None
-    seen: Mapping[str, int] | None = None
+    further: Mapping[str, Any] = MappingProxyType({})
     about: Sequence[str] | None = ()
     allow_secrets: Sequence[tuple[str, str]] = ()
 

@@ -13,6 +13,7 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons import extensions
 from ai_lessons.app.trust import Trust
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.model.approval import AGENT_TRAILER
@@ -40,8 +41,9 @@ def digest(entry: Entry) -> str:
     """
     parts: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
     parts += [entry.fields.get("from"), entry.fields.get("applies_to")]
-    if seen := entry.fields.get("seen"):
-        parts += [seen]
+    for feature in extensions.rows():
+        if feature.tells:
+            parts += [entry.fields[key] for key in feature.keys if entry.fields.get(key)]
     block = entry.fields.get("source")
     text = json.dumps([*parts, block if isinstance(block, dict) else None], default=str)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -79,7 +79,7 @@ class Feedback(NamedTuple):
 UNCHANGED = "nothing changed"
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
 _QUOTED, _WORD = expression(r"`([^`\n]+)`"), expression(r"\w[\w.-]*\w|\w")
-_NOT_FIELDS = {"links", "content", "project", "allow_secrets", "about"}
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets", "about", "further"}
 
 
 def text_of_file(file: str, cwd: Path) -> str:
@@ -142,6 +142,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         links = frontmatter.resolved(draft.links, opened.reading.resolve)
         refuse_wrong_kinds(opened.reading.catalog, Kind.LESSON, links)
     stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
+    stated |= draft.further
     if repo.options.agent:
         # an agent may say that it speaks for a person
         stated["origin"] = authorship.AI
@@ -408,8 +409,8 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
     if about is not None:
         changes[ABOUT] = about or REMOVE
-    # a person who looked at the counts of an agent's lesson stands for them
-    if summary.seen and not repo.options.agent:
+    # a person who looked at what an agent's lesson claims stands for it
+    if summary.told_by and not repo.options.agent:
         authorship.remember(repo, authorship.USER, entry)
     done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
     repo.usages.note_status(summary, summary.status)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.model import anchors, expression, layout, lessons, links
-from ai_lessons.model.command_patterns import MOST_SEEN, Seen
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
@@ -235,18 +234,6 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
             yield "pattern", f"pattern.{part} is empty"
 
 
-def _check_seen(entry: Entry) -> Iterator[Complaint]:
-    seen = entry.fields.get("seen")
-    if "seen" not in KINDS[entry.kind].fields or seen is None:
-        return
-    if not isinstance(seen, dict) or seen.keys() != set(Seen._fields):
-        yield "seen", f"seen is not {', '.join(f'`{name}:`' for name in Seen._fields)}, one a line"
-    elif not all(isinstance(value, int) and 0 <= value < MOST_SEEN for value in seen.values()):
-        yield "seen", "seen holds what is no count"
-    elif seen["failures"] > seen["calls"]:
-        yield "seen", "seen has more failures than calls"
-
-
 def _check_about(entry: Entry) -> Iterator[Complaint]:
     if (about := entry.fields.get(ABOUT)) is not None:
         yield from ((ABOUT, fault) for fault in anchors.faults(about))
@@ -288,7 +275,7 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
-    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_seen,
+    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern,
     _check_about, _check_links,
 )  # fmt: skip
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.model import expression
+from ai_lessons.model import expression, failures
 from ai_lessons.model.shell import commands_in
-from ai_lessons.model.simple_commands import base_name, simple_commands
+from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING, base_name, simple_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -149,7 +150,7 @@ def forms_of(pattern: str) -> tuple[Form, ...]:
 def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     """The commands that an entry names in `about`, WHEN, DO NOT or its title.
 
-    A program alone counts in `about`, in the WHEN of what rests on calls of it or of what a person
+    A program alone counts in `about`, in the WHEN of what a feature tells or of what a person
     stated, and where the title refuses it: `ONLY use uv, NEVER pip`.
     """
     pattern = summary.pattern
@@ -158,12 +159,12 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
         text = item.get("command") if isinstance(item, dict) else None
         if isinstance(text, str):
             named += named_forms(f"`{text}`")
-    surely = bool(summary.seen or summary.firm)
+    surely = bool(summary.told_by or summary.firm)
     for form in forms_of(pattern):
         # `git` alone, in what an agent wrote, is every call of git
         if surely or len(form.words) > 1:
             named.append(form)
-    if not summary.seen:
+    if not summary.told_by:
         refused = pattern.partition("-> DO NOT ")[2]
         for form in named_forms(f"{summary.title} {refused}"):
             if len(form.words) > 1:
@@ -230,3 +231,32 @@ def marks(line: str, cwd: str) -> list[str]:
 def folder_name(cwd: str) -> str:
     """The last part of a folder's path."""
     return cwd.rstrip("/").rpartition("/")[2]
+
+
+def blamed_call(error: str, cwd: str) -> list[Called]:
+    """The command of a failure (`$ command`, then its output) that is to blame.
+
+    Nothing where no command is named.
+    """
+    command, output = failures.parted(error)
+    calls = called(command, cwd)
+    if calls:
+        return [calls[blamed([words for words, _ in calls], output)]]
+    return []
+
+
+def blamed(commands: Sequence[Words], output: str) -> int:
+    """Which command of a line that failed is to blame.
+
+    The one that the output names, else the last one in earnest.
+    """
+    names = []
+    for words in commands:
+        names.append(re.escape(base_name(words[0])))
+    for n, name in enumerate(names):
+        if re.search(rf"(?m)^(?:[^\s:]*: )?(?:[^\s:]*/)?(?:\(eval\):)?{name}:|: {name}: ", output):
+            return n
+    earnest = [
+        n for n, words in enumerate(commands) if base_name(words[0]) not in ANSWERS_BY_FAILING
+    ]
+    return (earnest or [len(commands) - 1])[-1]

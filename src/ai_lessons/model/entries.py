@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ai_lessons import extensions
 from ai_lessons.model import expression
 
 if TYPE_CHECKING:
@@ -443,9 +444,9 @@ class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file
-    states, empty where it does not: `from_` is the key `from`, `seen` the numbers of `command_patterns.Seen`, `check` what is
-    needed to run each of its checks, `start` where the confidence of a promoted lesson begins,
-    `claimed` what the author of an imported one was sure of, 0 to 1.
+    states, empty where it does not: `from_` is the key `from`, `check` what is needed to run each of
+    its checks, `start` where the confidence of a promoted lesson begins, `claimed` what the author
+    of an imported one was sure of, 0 to 1.
     """
 
     id: str
@@ -473,7 +474,6 @@ class EntrySummary(NamedTuple):
     category: str = ""
     scope: str = ""
     pattern: str = ""
-    seen: Sequence[int] | None = None
     start: float | None = None
     claimed: float | None = None
     source_path: str = ""
@@ -494,6 +494,11 @@ class EntrySummary(NamedTuple):
     weakest: Mapping[str, Any] | None = None
     # what features keep of it, by their names
     facts: Mapping[str, Mapping[str, Any]] | None = None
+
+    @property
+    def told_by(self) -> str:
+        """The feature whose offers alone tell it where words or commands bring it; mostly none."""
+        return extensions.telling(self.facts or ())
 
     @property
     def elsewhere(self) -> str:

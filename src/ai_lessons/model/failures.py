@@ -361,7 +361,3 @@ def chance(alike: float, similarity: float | None = None) -> float:
     else:
         x = _BIAS + _SIMILARITY * similarity + _SHAPE * alike
     return 1 / (1 + exp(-x))
-
-
-READER = 14
-"""Counts up when what is read of a transcript changes, so that every transcript is read once more."""

@@ -635,17 +635,20 @@ CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY
 """
 
 _UNATTESTED = """
-SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(summary, '"stated_by":')
-AND (instr(summary, '"from_":"user"') OR instr(summary, '"start":')
-OR (instr(summary, '"seen":') AND json_type(summary, '$.seen') NOTNULL))  -- an anchor in it has a `seen`, too
+SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(summary, '"stated_by":') AND (
+    instr(summary, '"from_":"user"') OR instr(summary, '"start":')
+    OR key IN (SELECT key FROM facts WHERE feature IN (SELECT value FROM json_each(:telling)))
+)
 """
 
 _STATED = """
 UPDATE entries SET summary = json_set(summary, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
 """
 _UNPROVEN = """
-UPDATE entries SET summary = json_replace(json_remove(summary, '$.start'), '$.seen', json('[0,0,0]'))
-WHERE id = ? AND standing = 0
+UPDATE entries SET summary = json_remove(summary, '$.start') WHERE id = ? AND standing = 0
+"""
+_CLAIMS_NOTHING = """
+UPDATE facts SET facts = '{}' WHERE feature = :feature AND key IN (SELECT key FROM shown WHERE id = :id)
 """
 
 # Entries that a hint names: they fit into a line or two
@@ -675,6 +678,11 @@ def schema() -> Schema:
         f"{feature.name} {feature.facts_version}" for feature in extensions.rows() if feature.facts
     )
     return Schema("catalog", _TABLES, version_of("\n".join([_TABLES, *kept]), VERSION))
+
+
+def _telling() -> list[str]:
+    """The features whose facts are claims, see `extensions.Feature.tells`."""
+    return [feature.name for feature in extensions.rows() if feature.tells]
 
 
 class CatalogRefresh(NamedTuple):
@@ -1030,7 +1038,7 @@ class Catalog(Database, CatalogReader):
             # nothing was written since the last query
             return []
         ids = []
-        for row in self.rows(_UNATTESTED):
+        for row in self.rows(_UNATTESTED, {"telling": json.dumps(_telling())}):
             ids.append(row[0])
         if not ids:
             self._put_meta("attested", now)
@@ -1049,10 +1057,16 @@ class Catalog(Database, CatalogReader):
             if not proof.start:
                 unproven.append((entry_id,))
 
+        claims = []
+        for name in _telling():
+            for (entry_id,) in unproven:
+                claims.append({"feature": name, "id": entry_id})
+
         def put(_: sqlite3.Connection) -> None:
             with self.transaction() as db:
                 db.executemany(_STATED, stated)
                 db.executemany(_UNPROVEN, unproven)
+                db.executemany(_CLAIMS_NOTHING, claims)
 
         self.ask(put)
 

@@ -580,7 +580,6 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
     """
     from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
     from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # as above
-    from ai_lessons.model.command_patterns import seen_of  # noqa: PLC0415  # as above
     from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
 
     kind, stated = KINDS[entry.kind], entry.fields
@@ -595,7 +594,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
     if "check" in kind.fields and (checks := to_run(stated)):
         fields["check"] = checks
     if entry.kind is Kind.LESSON:
-        fields |= {"source": entry.source, "status": entry.status.value, "seen": seen_of(stated)}
+        fields |= {"source": entry.source, "status": entry.status.value}
         fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}
         fields["claimed"] = claimed_of(stated)
     elif entry.kind is Kind.DOC and entry.status is not Status.ACTIVE:

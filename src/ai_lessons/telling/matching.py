@@ -11,7 +11,6 @@ from ai_lessons import app
 from ai_lessons.git import external_files
 from ai_lessons.git.external_files import names_in_project
 from ai_lessons.model import command_forms, expression, failures
-from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.anchors import Anchor, anchors_of, brings
 from ai_lessons.model.command_forms import named_commands
 from ai_lessons.model.definitions import LARGEST, definition
@@ -50,9 +49,15 @@ def project_of(repo: Reading, cwd: Path) -> str | None:
     return None
 
 
-def commands_here(repo: Reading, folders: Sequence[str]) -> list[EntrySummary]:
-    """The rules and lessons about commands that hold everywhere or in one of the folders."""
-    likely = repo.catalog.about_commands()
+def commands_here(repo: Reading, folders: Sequence[str], told_by: str = "") -> list[EntrySummary]:
+    """The rules and lessons about commands that hold everywhere or in one of the folders.
+
+    Those that a feature tells, or (empty) that none does.
+    """
+    likely = []
+    for summary in repo.catalog.about_commands():
+        if summary.told_by == told_by:
+            likely.append(summary)
     here = {GLOBAL_PROJECT}
     for place in map(Path, folders if likely else ()):
         names = (*external_files.names_of(place), place.name)
@@ -129,10 +134,9 @@ def by_words(
         summaries = repo.catalog.many(scored)
     else:
         summaries = {}
-    # a lesson learned from calls of a command is told before that command, and not because a prompt
-    # has its words
+    # what a feature tells, as before a command, is not told because a prompt has its words
     near = (
-        summary for summary in summaries.values() if summary.project in here and not summary.seen
+        summary for summary in summaries.values() if summary.project in here and not summary.told_by
     )
     words: dict[str, EntrySummary] = {}
     for summary in near:
@@ -260,14 +264,14 @@ def is_tried(summary: EntrySummary, calls: Sequence[command_forms.Called]) -> bo
     return summary.source == Source.TESTED and command_forms.fits(named, calls)
 
 
-def learned_from_calls(repo: Reading, about: Collection[str]) -> list[str]:
-    """Lessons learned from calls of one command (WHEN running `npm …`) that are not `about` this one.
+def of_other_commands(repo: Reading, about: Collection[str]) -> list[str]:
+    """Lessons that features tell of one command (WHEN running `npm …`), which are not `about` this one.
 
     They help with no other command, though `not found` and the like are printed by many.
     """
     names = []
     for summary in repo.catalog.about_commands():
-        learned = commands.seen_in(summary.seen) and _ABOUT_RUNNING.match(summary.pattern)
-        if learned and summary.id not in about:
+        of_a_command = summary.told_by and _ABOUT_RUNNING.match(summary.pattern)
+        if of_a_command and summary.id not in about:
             names.append(summary.id)
     return names

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app.link_effects import usages_of
 from ai_lessons.git.external_files import in_project
 from ai_lessons.learning.selection import FEW, NotShown, carried_out
 from ai_lessons.model import command_forms, failures
-from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.anchors import anchors_of, brings
+from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
 from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, edit_bar, prompt_bar
@@ -29,8 +28,8 @@ from ai_lessons.telling.matching import (
     chances_of_failure,
     commands_here,
     is_tried,
-    learned_from_calls,
     naming,
+    of_other_commands,
     project_of,
 )
 from ai_lessons.telling.words import PROMPT, WORDS
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.learning.statistics import Tallies
     from ai_lessons.model.edits import Edit
 
 _NAMES = {
@@ -173,7 +171,7 @@ def before_a_tool(
     if command:
         harmless = {}
         for name, text in offered.texts.items():
-            if not commands.destroys(text, ""):
+            if not destroys(text, ""):
                 harmless[name] = text
         offered = offered._replace(texts=harmless)
         if not offered.entries:
@@ -230,26 +228,25 @@ def helping(
     kept = set(chances)
     alike = {entry_id for entry_id, chance in chances.items() if chance >= failures.BAR}
     named: set[str] = set()
-    calls = commands.blamed_call(error, folders[0] if folders else "")
+    calls = command_forms.blamed_call(error, folders[0] if folders else "")
     about = about_command(commands_here(repo, folders) if calls else [], calls, folders)
     for summary in about:
-        if not summary.seen and summary.id not in alike:
+        if summary.id not in alike:
             if summary.id in told_before_call:
                 # it names the command and says nothing of this failure: "Run `make lint` first"
                 continue
             named.add(summary.id)
         # An agent's lesson whose title names the command is no answer to every failure of it. One
         # that keeps a failure is about that failure.
-        firm = summary.kind is Kind.RULE or summary.firm or summary.seen
+        firm = summary.kind is Kind.RULE or summary.firm
         if firm or (summary.id not in kept and is_tried(summary, calls)):
-            seen = commands.seen_in(summary.seen)
-            if seen:
-                likely = seen.chance()
-            else:
-                likely = failures.BAR
-            chances[summary.id] = max(chances.get(summary.id, 0.0), likely)
+            chances[summary.id] = max(chances.get(summary.id, 0.0), failures.BAR)
+    occasion = Occasion(Moment.TOOL_FAILED, words=error, folders=folders)
+    offers = _of_features(repo, occasion).offers
+    for name, offer in offers.items():
+        chances[name] = max(chances.get(name, 0.0), offer.level)
     if shown_ids is not None:
-        for name in learned_from_calls(repo, [summary.id for summary in about]):
+        for name in of_other_commands(repo, offers):
             chances.pop(name, None)
     # which of these ten is told depends on versions and outcomes, too
     likeliest = sorted(chances, key=lambda entry_id: -chances[entry_id])[:10]
@@ -421,23 +418,17 @@ def _about_a_command(
             offers[summary.id] = Offer(summary, EDIT_BAR * SYMBOL, "is about what this installs")
     near = commands_here(repo, folders)
     named = about_command(near, calls, folders)
-    inside = []
-    usages = {}
-    if named:
-        for summary in about_inside(near, calls, folders[0]):
-            if summary not in named:
-                inside.append(summary)
-        usages = usages_of(repo, [*named, *inside])
-    for summary in (*named, *inside):
-        why = _names_what_fails(summary, usages[summary.id].tallies)
-        if not why or carried_out(summary.pattern, command):
+    for summary in named:
+        if carried_out(summary.pattern, command):
             # the line does already what it says
             offers.pop(summary.id, None)
-            continue
-        if summary in inside and not fresh and not offers:
-            # about the folder that this line goes into: said along, so that it interrupts once less
-            break
-        offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, why)
+        else:
+            offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, _NAMES_COMMAND)
+    if named and (fresh or offers):
+        # about the folder that this line goes into: said along, so that it interrupts once less
+        for summary in about_inside(near, calls, folders[0]):
+            if summary not in named and not carried_out(summary.pattern, command):
+                offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, _NAMES_COMMAND)
     safe = {}
     for name, offer in offers.items():
         if not _destroys(offer.summary):
@@ -446,20 +437,6 @@ def _about_a_command(
     return safe, by_words(repo, words, BAR, here)
 
 
-def _names_what_fails(summary: EntrySummary, tallies: Tallies) -> str:
-    """Why an entry is about a command that it names.
-
-    Empty where calls are counted and too few of them failed.
-    """
-    seen = commands.seen_in(summary.seen)
-    if not seen:
-        return _NAMES_COMMAND
-    unsure = seen.chance(tallies.held, tallies.passed) <= commands.BAR
-    if unsure or max(seen.sessions, tallies.held) < commands.LEAST_SESSIONS:
-        return ""
-    return f"failed in {seen.failures + tallies.held} of {seen.calls + tallies.held + tallies.passed} calls"
-
-
 def _destroys(summary: EntrySummary) -> bool:
     """Whether an entry must not be told before a command, whoever wrote it."""
-    return commands.destroys(summary.title, summary.pattern, summary.rationale)
+    return destroys(summary.title, summary.pattern, summary.rationale)

@@ -32,7 +32,6 @@ from ai_lessons.learning.statistics import (
     Event,
 )
 from ai_lessons.model import command_forms, failures, simple_commands
-from ai_lessons.model import command_patterns as commands
 from ai_lessons.model.decisions import strongest
 from ai_lessons.model.entries import EntrySummary, Moment
 from ai_lessons.model.lessons import is_pasted, weight
@@ -393,7 +392,7 @@ def _seen_again(session: Session, event: AgentEvent, *, failed: bool) -> list[Ev
     cwd, events = str(event.cwd), list[Event]()
     line = event.command
     if failed:
-        calls = commands.blamed_call(f"$ {line}\n{event.text}", cwd)
+        calls = command_forms.blamed_call(f"$ {line}\n{event.text}", cwd)
     else:
         calls = command_forms.runs(line, cwd)
     for entry in session.told if calls else ():

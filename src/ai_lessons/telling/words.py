@@ -264,7 +264,7 @@ def own_words(entry: EntrySummary, text: str) -> str:
     else:
         pattern = line(entry.pattern)
     parts = [title, pattern]
-    if entry.seen and pattern:
+    if entry.told_by and pattern:
         # it says what the title says, in more words
         parts = [pattern]
     words = _bare(body)
@@ -363,7 +363,7 @@ def _whole_words(entry: EntrySummary, offered: Context) -> str:
     else:
         pattern = line(entry.pattern)
     title = line(entry.title)
-    if entry.seen and pattern:
+    if entry.told_by and pattern:
         # the pattern says what it says, in more words
         title = ""
     if rule and not body:
@@ -383,7 +383,7 @@ def _short_words(entry: EntrySummary, offered: Context) -> str:
     Empty: nothing does.
     """
     if entry.kind is not Kind.RULE and entry.pattern:
-        if entry.seen:
+        if entry.told_by:
             title = ""
         else:
             title = f"{line(entry.title)} | "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ai_lessons.features.harvest.calls import happened
 from ai_lessons.features.harvest.drafts import HarvestedLesson, drafts
 from ai_lessons.features.harvest.statements import statements_of
-from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 
 Row = dict[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.app.quoting import without_people
-from ai_lessons.features.harvest.drafts import in_sessions, measured
-from ai_lessons.model.command_patterns import happened
+from ai_lessons.features.harvest.calls import happened
+from ai_lessons.features.harvest.effects import in_sessions, measured
 from ai_lessons.model.transcripts import Transcript
 from features.harvest.made_sessions import FATAL, STATED, Session, proposed, thrice
 from features.hosts.test_transcripts import PATHSPEC, recorded
@@ -105,7 +105,7 @@ def test_what_would_have_changed_most_comes_first_and_counts_only_later_sessions
         for one in rows
         for row in happened(one.transcript.steps, one.transcript.session, "", "", "")
     ]
-    effect = measured(in_sessions(ended), [first])
+    effect = measured(in_sessions(ended), [first.effect])
     assert (effect.sessions, effect.failures, effect.met, effect.warned, effect.told) == (
         5,
         6,

@@ -7,8 +7,9 @@ import pytest
 
 from ai_lessons.app import entries
 from ai_lessons.features.harvest import jobs
+from ai_lessons.features.harvest.calls import happened
+from ai_lessons.features.harvest.counts import CallCounts
 from ai_lessons.features.harvest.drafts import HarvestedLesson
-from ai_lessons.model.command_patterns import Seen, happened
 from ai_lessons.model.transcripts import Step
 from app.world import World
 from real_world import Git, commit_all, put_file
@@ -47,7 +48,7 @@ def test_a_harvested_lesson_names_the_files_that_were_edited_and_the_version_in_
     )
     draft = HarvestedLesson(
         "27ecf4a6", "pattern", "shop", "`click build` fails", "running `click build`", "run `make`", "boom",
-        "", (), Seen(3, 3, 3), (), (), edited=failure.edits,
+        "", (), CallCounts(3, 3, 3), (), (), edited=failure.edits,
     )  # fmt: skip
     kept = jobs.keep(world.fresh(cwd=shop), draft, "user")
     assert kept

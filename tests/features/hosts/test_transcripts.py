@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.features.harvest.calls import happened
 from ai_lessons.features.harvest.records import records, records_in
 from ai_lessons.features.harvest.statements import statements_of
 from ai_lessons.model import agent_hosts, plain
-from ai_lessons.model.command_patterns import happened
 from ai_lessons.model.transcripts import Transcript
 from ai_lessons.telling import words
 from features.harvest.made_sessions import Session, proposed

@@ -37,9 +37,13 @@ FETCHED: Final = (
 A clone brings neither; one that the remote has not is no error.
 """
 
+# Bytes of a transcript that is read
 _LONGEST: Final = 64 << 20
 # of all checkpoints: a few kilobytes of trees can name billions
 _MOST_FILES: Final = 2_000_000
+_METADATA: Final = "metadata.json"
+# beside it others hold the same session in short
+_FULL: Final = "full.jsonl"
 
 
 class _File(NamedTuple):
@@ -70,7 +74,8 @@ def transcripts(folder: Path, ref: str = "") -> Iterator[tuple[str, str, bytes]]
     NoRepository and its like: see `worktree.locate`.
     """
     worktree = objects.repository(folder)
-    trees = _trees(worktree, [ref] if ref else [BRANCH, REFS])
+    refs = [ref] if ref else [BRANCH, REFS]
+    trees = _trees(worktree, refs)
     if not trees:
         refspecs = " ".join(f"'{spec}'" for spec in FETCHED)
         raise NotFound("ref", ref or BRANCH, hint=f"git -C {folder} fetch origin {refspecs}")
@@ -81,84 +86,94 @@ def transcripts(folder: Path, ref: str = "") -> Iterator[tuple[str, str, bytes]]
 
 
 def _trees(worktree: Worktree, refs: Sequence[str]) -> list[tuple[str, str]]:
-    """The refs of these names, and the id of the tree of each.
-
-    Of each its own branch comes before the remote's.
-    """
-    named = list[tuple[str, str]]()
+    """The refs of these names, and the id of the tree of each."""
+    commits: list[tuple[str, str]] = []
     for ref in refs:
-        for pattern in (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref):
-            listed = plumbing.output(
-                worktree, "for-each-ref", "--format=%(refname) %(objectname)", pattern
-            )
-            rows = [row.partition(" ") for row in listed.decode("utf-8", "replace").splitlines()]
-            if rows:
-                named += [(_short(name), commit) for name, _, commit in rows]
-                break
-        else:
-            done = plumbing.run(worktree, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
-            named += [] if done.code else [(ref, done.text)]
+        commits += _commits(worktree, ref)
     answers = plumbing.objects(
-        worktree, [f"{commit}^{{tree}}" for _, commit in named], contents=False
+        worktree, [f"{commit}^{{tree}}" for _, commit in commits], contents=False
     )
-    trees = list[tuple[str, str]]()
-    for (name, _), (row, _) in zip(named, answers, strict=True):
+    trees = []
+    for (name, _), (row, _) in zip(commits, answers, strict=True):
         if row[1:2] == [b"tree"]:
             trees.append((name, row[0].decode()))
     return trees
 
 
-def _short(ref: str) -> str:
-    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/")
+def _commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
+    """The refs of this name or below it, each with its commit; else the commit that it names.
+
+    Its own branch comes before the remote's.
+    """
+    for pattern in (f"refs/heads/{ref}", f"refs/remotes/origin/{ref}", ref):
+        listed = plumbing.output(
+            worktree, "for-each-ref", "--format=%(refname) %(objectname)", pattern
+        )
+        commits = []
+        for row in listed.decode("utf-8", "replace").splitlines():
+            name, _, commit = row.partition(" ")
+            short = name.removeprefix("refs/heads/").removeprefix("refs/remotes/origin/")
+            commits.append((short, commit))
+        if commits:
+            return commits
+    parsed = plumbing.run(worktree, "rev-parse", "--verify", "-q", f"{ref}^{{commit}}")
+    if parsed.code:
+        return []
+    return [(ref, parsed.text)]
 
 
 def _files(repo: Repo, trees: Iterable[tuple[str, str]]) -> list[_File]:
     """The transcripts, and what may name their sessions."""
-    named = (
-        _File(ref, path, name)
-        for ref, tree in trees
-        # trees count, too: those of a bomb may hold no file
-        for path, name in objects.below(repo, tree)
-    )
     files: list[_File] = []
-    for file in islice(named, _MOST_FILES):
-        if file.path.endswith((".jsonl", "metadata.json")):
+    # trees count, too: those of a bomb may hold no file
+    for file in islice(_everything(repo, trees), _MOST_FILES):
+        if file.path.endswith((".jsonl", _METADATA)):
             files.append(file)
     return files
 
 
+def _everything(repo: Repo, trees: Iterable[tuple[str, str]]) -> Iterator[_File]:
+    for ref, tree in trees:
+        for path, name in objects.below(repo, tree):
+            yield _File(ref, path, name)
+
+
 def _sized(worktree: Worktree, files: Sequence[_File]) -> list[_File]:
     """The files with their sizes: a clone without all files does not say how long those are."""
-    sized = list[_File]()
-    for file, (row, _) in zip(
-        files, plumbing.objects(worktree, [f.blob for f in files], contents=False), strict=True
-    ):
-        is_here = row[1:2] == [b"blob"] and int(row[2]) <= _LONGEST
-        sized.append(file._replace(size=int(row[2])) if is_here else file)
+    answers = plumbing.objects(worktree, [file.blob for file in files], contents=False)
+    sized = []
+    for file, (row, _) in zip(files, answers, strict=True):
+        if row[1:2] == [b"blob"] and int(row[2]) <= _LONGEST:
+            sized.append(file._replace(size=int(row[2])))
+        else:
+            sized.append(file)
     return sized
 
 
 def _longest(repo: Repo, files: Sequence[_File]) -> dict[str, _File]:
-    """The longest file of each session.
-
-    Beside `full.jsonl` others hold the same session in short.
-    """
-    beside = {
-        file.folder: file for file in files if file.name == "metadata.json" and file.size >= 0
-    }
-    full = {file.folder for file in files if file.name == "full.jsonl" and file.size >= 0}
-    longest = dict[str, _File]()
+    """The longest file of each session, by its name."""
+    metadata = {}
+    with_all = set()
     for file in files:
-        if (
-            not file.path.endswith(".jsonl")
-            or file.size < 0
-            or (file.folder in full and file.name != "full.jsonl")
-        ):
+        if file.size >= 0 and file.name == _METADATA:
+            metadata[file.folder] = file
+        if file.size >= 0 and file.name == _FULL:
+            with_all.add(file.folder)
+    longest: dict[str, _File] = {}
+    for file in files:
+        in_short = file.folder in with_all and file.name != _FULL
+        if file.size < 0 or in_short or not file.path.endswith(".jsonl"):
             continue
-        name = f"{file.ref}:{file.path}".removesuffix(".jsonl")
-        if metadata := beside.get(file.folder):
-            with suppress(ValueError, RecursionError, KeyError, TypeError):
-                name = str(json.loads(objects.data_of(repo, metadata.blob))["session_id"])
+        name = _session_of(repo, file, metadata.get(file.folder))
         if name not in longest or file.size > longest[name].size:
             longest[name] = file
     return longest
+
+
+def _session_of(repo: Repo, file: _File, metadata: _File | None) -> str:
+    """The session of a file, as the metadata beside it say, else as its place."""
+    if metadata:
+        # they may be anybody's
+        with suppress(ValueError, RecursionError, KeyError, TypeError):
+            return str(json.loads(objects.data_of(repo, metadata.blob))["session_id"])
+    return f"{file.ref}:{file.path}".removesuffix(".jsonl")

@@ -86,29 +86,29 @@ _FENCE = expression(r"(?ms)^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)")
 def corrects(text: str, edits: int, *, acted: bool) -> bool:
     """Whether it surely corrects what the agent had just done, for longer.
 
-    `edits` were made before the next prompt.
+    `edits` were made before the next prompt. `acted`: since the prompt before it the agent edited a
+    file, ran a command, or was stopped by the person. Words that begin with the future, as `from
+    now on` does, need nothing to answer.
 
-    `acted`: since the prompt before it the agent edited a file, ran a command, or was stopped by
-    the person.
-
-    >>> corrects("No, we never edit a merged migration, because it ran in production: add one", 1,
-    acted=True) True Words that begin with the future, as `from now on` does, need nothing to
-    answer.
-
+    >>> no = "No, we never edit a merged migration, because it ran in production: add one"
+    >>> corrects(no, 1, acted=True), corrects(no, 1, acted=False)
+    (True, False)
     >>> corrects("From now on we always use tabs here, never spaces", 0, acted=False)
     True
-    >>> corrects("Fix the cart, and make sure that we never round twice, because totals differ", 1,
-    acted=False) False
     """
     is_stated = _FROM_NOW_ON.search(_typed(text)) is not None
-    return (acted or is_stated) and lessons.weight(text, edits) >= SURE_BAR and may_hold(text)
+    if not (acted or is_stated) or lessons.weight(text, edits) < SURE_BAR:
+        return False
+    return may_hold(text)
 
 
 def may_hold(text: str) -> bool:
-    """Whether a person typed it, it turns something down or says how it is done here, and it does so for longer."""
+    """Whether a person typed it, it turns something down or says how it is done here, for longer."""
     words = _typed(text)
     turns_down = _ANSWERS.search(words) or _CORRECTS.search(words)
-    return bool(turns_down and _HOLDS.search(words)) and not is_handed_on(text)
+    if not turns_down or not _HOLDS.search(words):
+        return False
+    return not is_handed_on(text)
 
 
 def is_handed_on(text: str) -> bool:
@@ -116,14 +116,18 @@ def is_handed_on(text: str) -> bool:
 
     Or a person typed more than a correction.
     """
-    return lessons.is_pasted(text) or bool(_OF_A_REVIEW.search(_typed(text))) or is_task(text)
+    if lessons.is_pasted(text) or _OF_A_REVIEW.search(_typed(text)):
+        return True
+    return is_task(text)
 
 
 def is_task(text: str) -> bool:
     """Whether it is longer than a remark, or names neither its writer nor its reader."""
     words = _typed(text)
-    count = len(words.split())
-    return count > _LONGEST or (count >= _OWN_WORDS and not _SPEAKS.search(words))
+    number = len(words.split())
+    if number > _LONGEST:
+        return True
+    return number >= _OWN_WORDS and not _SPEAKS.search(words)
 
 
 def is_repeated(text: str, other: str) -> bool:
@@ -131,17 +135,23 @@ def is_repeated(text: str, other: str) -> bool:
 
     They are one text with other names, and no answer to an agent.
 
-    >>> is_repeated("Fix tests/a.py, and never change other tests", "Fix tests/b.py, and never
-    change other tests") True >>> is_repeated("No, never commit to main", "No, never commit to
-    main!") False
+    >>> fix = "Fix tests/a.py, and never change other tests"
+    >>> is_repeated(fix, fix.replace("a.py", "b.py"))
+    True
+    >>> is_repeated("No, never commit to main", "No, never commit to main!")
+    False
     """
     if _ANSWERS.search(text) and _ANSWERS.search(other):
         return False
-    words, words_there = (
-        re.findall(r"\w+", each.lower())[: 2 * _LONGEST] for each in (text, other)
-    )
-    return SequenceMatcher(None, words, words_there, autojunk=False).ratio() >= _SAME
+    matcher = SequenceMatcher(None, _words(text), _words(other), autojunk=False)
+    return matcher.ratio() >= _SAME
+
+
+def _words(text: str) -> list[str]:
+    """The first words of a text."""
+    return re.findall(r"\w+", text.lower())[: 2 * _LONGEST]
 
 
 def _typed(text: str) -> str:
+    """What a person may have typed: the beginning, without blocks of code."""
     return _FENCE.sub(" ", text)[:2000]

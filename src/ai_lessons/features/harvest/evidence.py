@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.answers import PastSessions
@@ -17,20 +17,36 @@ from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms
 from ai_lessons.model.anchors import anchors_of, commands_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
+from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.model.layout import any_match
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.app.answers import Pending
     from ai_lessons.app.effects import Speaks
     from ai_lessons.app.workspace import Library
     from ai_lessons.model import Where
+    from ai_lessons.model.command_forms import Form
 
 # Bytes of transcripts that were not read before and are read for the evidence of a proposal
 AT_A_DECISION = 50 << 20
+# A prompt says a title again that has half of its words; of a short one so many words count
+_LEAST_WORDS = 3
+
+
+class _Past(NamedTuple):
+    """Sessions in which something about a proposal happened, by name."""
+
+    every: set[str]
+    said: set[str]
+    edited: set[str]
+    ran: set[str]
+    # in which features played what it states
+    checked: set[str]
+    # from which it came
+    apart: set[str]
 
 
 def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
@@ -43,71 +59,115 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     or of what was done, speaks where they do. Counted apart are the sessions that it quotes, or
     else the first one that said it.
     """
-    entry = app.proposal_context.entry_of(
-        proposal.path, {x.path: x.new.encode() for x in proposal.files if x.new is not None}
-    )
+    entry = _entry_of(proposal)
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
-    judges = app.effects.in_sessions(entry)
-    seen = _read_at_a_decision(opened, where)
-    words, project, about = {*terms.terms(entry.title)}, entry.project, entry.fields.get("about")
-    globs = [*proposal.applies_to, *(anchor.path for anchor in anchors_of(about) if anchor.path)]
-    forms = command_forms.named_forms(
-        f"{entry.title} " + " ".join(f"`{x}`" for x in commands_of(about))
-    )
-    here = _projects_like(project, seen)
-    rows = _moments_in(here, seen)
-    again = [
-        x
-        for x in rows
-        if x.sort == "said" and 2 * len(words.intersection(x.text.split())) >= max(len(words), 3)
-    ]
-    edits = [x for x in rows if x.sort == "edit" and any_match(globs, [x.text])]
-    ran = {
-        call.session
-        for each in seen
-        for call in each.happened
-        if call.project in here and call.fits(forms)
-    }
-    played = _played(opened, where, judges, project) if judges else {}
-    if judges:
-        ran = {name for name, speaks in played.items() if speaks}
-    every = {x.session for x in rows} | played.keys()
-    apart = {name for name in every if f"session {name}" in entry.body} or {
-        x.session for x in again[:1]
-    }
-    reached = ({x.session for x in (*again, *edits)} | ran) - apart
-    repeated, edited = (len({x.session for x in what} - apart) for what in (again, edits))
-    if not every:
+    names = _sessions_about(opened, where, entry, proposal.applies_to)
+    if not names.every:
         return None
-    characters = len(reached) * len(entry.title + entry.body)
-    figures = (
-        len(every - apart),
-        len(reached),
-        repeated,
-        edited,
-        len(ran - apart),
-        characters,
-        len(apart),
+    reached = (names.said | names.edited | names.ran) - names.apart
+    return PastSessions(
+        sessions=len(names.every - names.apart),
+        told=len(reached),
+        said=len(names.said - names.apart),
+        edits=len(names.edited - names.apart),
+        commands=len(names.ran - names.apart),
+        characters=len(reached) * len(entry.title + entry.body),
+        apart=len(names.apart),
+        checked=len(names.checked - names.apart),
     )
-    return PastSessions(*figures, len(played.keys() - apart))
 
 
-def _projects_like(project: str, seen: Sequence[TranscriptContents]) -> set[str]:
+def _entry_of(proposal: Pending) -> Entry | None:
+    """The entry as it would read."""
+    texts = {}
+    for file in proposal.files:
+        if file.new is not None:
+            texts[file.path] = file.new.encode()
+    return app.proposal_context.entry_of(proposal.path, texts)
+
+
+def _sessions_about(
+    opened: Library, where: Where, entry: Entry, applies_to: Iterable[str]
+) -> _Past:
+    contents = _read_at_a_decision(opened, where)
+    projects = _projects_like(entry.project, contents)
+    moments = _moments_in(projects, contents)
+    repeating = [moment.session for moment in moments if _says_again(entry.title, moment)]
+    globs = _globs_of(entry, applies_to)
+    edited = set()
+    for moment in moments:
+        if moment.sort == "edit" and any_match(globs, [moment.text]):
+            edited.add(moment.session)
+    every = {moment.session for moment in moments}
+    judges = app.effects.in_sessions(entry)
+    checked: set[str] = set()
+    if judges:
+        played = _played(opened, where, judges, entry.project)
+        checked = set(played)
+        ran = {session for session, speaks in played.items() if speaks}
+        every |= checked
+    else:
+        ran = _ran(_forms_of(entry), projects, contents)
+    quoted = {session for session in every if f"session {session}" in entry.body}
+    return _Past(every, set(repeating), edited, ran, checked, apart=quoted or set(repeating[:1]))
+
+
+def _says_again(title: str, moment: Moment) -> bool:
+    """Whether a prompt has half of the words of a title."""
+    if moment.sort != "said":
+        return False
+    words = set(terms.terms(title))
+    common = words.intersection(moment.text.split())
+    return 2 * len(common) >= max(len(words), _LEAST_WORDS)
+
+
+def _globs_of(entry: Entry, applies_to: Iterable[str]) -> list[str]:
+    """The files that an entry names."""
+    globs = list(applies_to)
+    for anchor in anchors_of(entry.fields.get("about")):
+        if anchor.path:
+            globs.append(anchor.path)
+    return globs
+
+
+def _forms_of(entry: Entry) -> tuple[Form, ...]:
+    """The commands that an entry names."""
+    commands = [f"`{command}`" for command in commands_of(entry.fields.get("about"))]
+    return command_forms.named_forms(" ".join([entry.title, *commands]))
+
+
+def _ran(
+    forms: Sequence[Form], projects: Collection[str], contents: Iterable[TranscriptContents]
+) -> set[str]:
+    """The sessions of these projects that ran a command of one of the forms."""
+    ran = set()
+    for transcript in contents:
+        for call in transcript.happened:
+            if call.project in projects and call.fits(forms):
+                ran.add(call.session)
+    return ran
+
+
+def _projects_like(project: str, contents: Iterable[TranscriptContents]) -> set[str]:
     """The names under which sessions know the project of an entry; all of them for a global one."""
     like = set()
-    for transcript in seen:
+    for transcript in contents:
         for moment in transcript.moments:
-            name = moment.project
-            if project in {name, GLOBAL_PROJECT} or external_files.same_name(project, name):
-                like.add(name)
+            if _is_project(project, moment.project):
+                like.add(moment.project)
     return like
 
 
-def _moments_in(projects: Collection[str], seen: Sequence[TranscriptContents]) -> list[Moment]:
+def _is_project(project: str, name: str) -> bool:
+    """Whether an entry of a project is about a session of the project of this name."""
+    return project in {name, GLOBAL_PROJECT} or external_files.same_name(project, name)
+
+
+def _moments_in(projects: Collection[str], contents: Iterable[TranscriptContents]) -> list[Moment]:
     """What happened in these projects, each moment once, the oldest first."""
     moments = set()
-    for transcript in seen:
+    for transcript in contents:
         for moment in transcript.moments:
             if moment.project in projects:
                 moments.add(moment)
@@ -121,19 +181,17 @@ def _played(
 
     Reads the newest ones, as many as a reviewer has time for.
     """
-    left, by_session = AT_A_DECISION, dict[str, bool]()
     name_of = cache(project_of)
+    by_session: dict[str, bool] = {}
+    left = AT_A_DECISION
     for file, status in transcripts(where, opened.options.cwd, ""):
         left -= status.st_size
         if left < 0:
             break
+        # one that cannot be read is no evidence
         with suppress(AiLessonsError):
-            # one that cannot be read is no evidence
             for transcript in sessions(file):
-                name = name_of(transcript.first_cwd)
-                if project not in {name, GLOBAL_PROJECT} and not external_files.same_name(
-                    project, name
-                ):
+                if not _is_project(project, name_of(transcript.first_cwd)):
                     continue
                 session = clean_session(cleaned(transcript.session))
                 verdicts = [judge(transcript) for judge in judges]
@@ -144,16 +202,15 @@ def _played(
 
 def _read_at_a_decision(opened: Library, where: Where) -> list[TranscriptContents]:
     """The transcripts that were read before, and of the others as many as a reviewer has time for."""
-    memory, left, seen = (
-        Memory(opened.options.state_dir / FOLDER),
-        AT_A_DECISION,
-        list[TranscriptContents](),
-    )
+    memory = Memory(opened.options.state_dir / FOLDER)
+    contents = []
+    left = AT_A_DECISION
     for file, status in transcripts(where, opened.options.cwd, ""):
-        left -= 0 if memory.has(file, status) else status.st_size
+        if not memory.has(file, status):
+            left -= status.st_size
+        # one that cannot be read is no evidence
         with suppress(AiLessonsError):
-            # one that cannot be read is no evidence
             if left > 0:
-                seen += [memory.seen(file, status)]
+                contents.append(memory.seen(file, status))
     memory.save()
-    return seen
+    return contents

@@ -1,4 +1,4 @@
-"""Lessons proposed from transcripts of agent hosts, and what stored entries would have changed in those sessions."""
+"""Lessons proposed from transcripts of agent hosts, and what becomes of each proposal. Begin with `harvest`."""
 
 from __future__ import annotations
 
@@ -10,28 +10,19 @@ from ai_lessons import app
 from ai_lessons.app.answers import RuleDraft, Suggested, Written
 from ai_lessons.app.quoting import cleaned
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.features.harvest import records
+from ai_lessons.features.harvest import counts, draft_texts, hooks, records
 from ai_lessons.features.harvest.drafts import (
     PATTERN,
     STATED,
     TITLE_LENGTH,
-    Effect,
     HarvestedLesson,
-    draft,
-    drafted,
     drafts,
-    in_sessions,
-    is_same_failure,
-    measured,
-    output_lines,
 )
-from ai_lessons.features.harvest.hooks import FOLDER, NEXT_STEP, WALLS, next_steps
+from ai_lessons.features.harvest.effects import Effect, in_sessions, is_same_failure, measured
 from ai_lessons.features.harvest.memory import Memory, TranscriptContents, contents_of
 from ai_lessons.features.harvest.sessions import sessions_in, transcripts, unread_notes
 from ai_lessons.git import external_files
-from ai_lessons.git import files as git_files
-from ai_lessons.model import command_forms
-from ai_lessons.model import failures as model_failures
+from ai_lessons.model import command_forms, failures
 from ai_lessons.model.entries import LESSONS, Filter, Kind
 from ai_lessons.model.transcripts import Transcript
 
@@ -40,45 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
+    from ai_lessons.features.harvest.calls import Happened
+    from ai_lessons.features.harvest.statements import Statement
     from ai_lessons.model import Where
-    from ai_lessons.model.command_patterns import Happened
 
-
-class Harvest(NamedTuple):
-    """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
-
-    `unsure` candidates are left to an agent to judge. `known` and `unknown` count records of a form that is known or
-    not.
-    """
-
-    candidates: tuple[HarvestedLesson, ...]
-    unsure: int
-    effect: Effect
-    transcripts: int
-    known: int
-    unknown: int
-    notes: tuple[str, ...]
-
-
-def _of_this_machine(
-    repo: Reading,
-    memory: Memory,
-    files: Sequence[tuple[Path, os.stat_result]],
-    unread: dict[str, list[Path]],
-) -> list[TranscriptContents]:
-    """What transcripts hold; those that cannot be read are noted in `unread` by the reason."""
-    contents = []
-    try:
-        for file, status in repo.options.each("reading transcripts", files):
-            try:
-                contents.append(memory.seen(file, status))
-            except AiLessonsError as error:
-                # the others can be read
-                unread.setdefault(error.message, []).append(file)
-    finally:
-        # what was read before Ctrl-C need not be read again
-        memory.save()
-    return contents
+ALL = "all"
+_NAMES_THEM = "ai-lessons contribute harvest names them"
 
 
 class Source(NamedTuple):
@@ -105,6 +63,22 @@ class Source(NamedTuple):
 ALL_HOSTS = Source()
 
 
+class Harvest(NamedTuple):
+    """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
+
+    `unsure` candidates are left to an agent to judge. `known` and `unknown` count records of a form
+    that is known or not.
+    """
+
+    candidates: tuple[HarvestedLesson, ...]
+    unsure: int
+    effect: Effect
+    transcripts: int
+    known: int
+    unknown: int
+    notes: tuple[str, ...]
+
+
 def harvest(
     opened: Library,
     where: Where,
@@ -119,16 +93,12 @@ def harvest(
     shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
-    memory = Memory(repo.options.state_dir / FOLDER)
+    memory = Memory(repo.options.state_dir / hooks.FOLDER)
     unread_files: dict[str, list[Path]] = {}
     contents = _contents(repo, where, source, memory, unread_files)
-    events = _each_once(contents, source.first)
-    stated = []
-    for transcript in contents:
-        for statement in transcript.stated:
-            if statement.at >= source.first:
-                stated.append(statement)
-    candidates = drafts(events, stated, _stored_already(repo, memory.decided))
+    events = _events(contents, source.first)
+    stored = _Stored(repo, memory.decided)
+    candidates = drafts(events, _statements(contents, source.first), stored.holds)
     if source == ALL_HOSTS:
         _keep_for_hooks(repo.options.state_dir, candidates)
     chosen = []
@@ -142,12 +112,15 @@ def harvest(
     return Harvest(
         candidates=tuple(shown),
         unsure=len(chosen) - len(shown),
-        effect=measured(in_sessions(events), shown),
+        effect=measured(in_sessions(events), [draft.effect for draft in shown]),
         transcripts=len(contents),
         known=sum(transcript.read for transcript in contents),
         unknown=sum(transcript.unread for transcript in contents),
         notes=(*unread_notes(unread_files), *repo.notes()),
     )
+
+
+# --- what was read ---
 
 
 def _contents(
@@ -168,7 +141,43 @@ def _contents(
     return _of_this_machine(repo, memory, files, unread)
 
 
-def _each_once(contents: Iterable[TranscriptContents], first: str) -> list[Happened]:
+def _of_this_machine(
+    repo: Reading,
+    memory: Memory,
+    files: Sequence[tuple[Path, os.stat_result]],
+    unread: dict[str, list[Path]],
+) -> list[TranscriptContents]:
+    contents = []
+    try:
+        for file, status in repo.options.each("reading transcripts", files):
+            try:
+                contents.append(memory.seen(file, status))
+            except AiLessonsError as error:
+                # the others can be read
+                unread.setdefault(error.message, []).append(file)
+    finally:
+        # what was read before Ctrl-C need not be read again
+        memory.save()
+    return contents
+
+
+def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:
+    """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
+    # this machine's own transcripts lie in no git
+    from ai_lessons.features.harvest import checkpoints
+
+    project = next(iter(external_files.names_of(folder)), "")
+    for name, place, data in checkpoints.transcripts(folder, ref):
+        sessions = sessions_in(records.records_in(data), Transcript(name, "", place))
+        try:
+            yield contents_of(sessions, project, folder)
+        except AiLessonsError as error:
+            # the others can be read
+            named = Path(" ".join(cleaned(place).splitlines()))
+            unread.setdefault(error.message, []).append(named)
+
+
+def _events(contents: Iterable[TranscriptContents], first: str) -> list[Happened]:
     """Each event from the first moment on once, in order, also where two transcripts hold it."""
     events: dict[object, Happened] = {}
     for transcript in contents:
@@ -182,70 +191,75 @@ def _each_once(contents: Iterable[TranscriptContents], first: str) -> list[Happe
     return sorted(events.values(), key=lambda event: event.at)
 
 
-def _keep_for_hooks(state_dir: Path, candidates: Sequence[HarvestedLesson]) -> None:
+def _statements(contents: Iterable[TranscriptContents], first: str) -> Iterator[Statement]:
+    """What was said from the first moment on."""
+    for transcript in contents:
+        for statement in transcript.stated:
+            if statement.at >= first:
+                yield statement
+
+
+def _keep_for_hooks(state_dir: Path, candidates: Iterable[HarvestedLesson]) -> None:
     """Write down what hooks tell of drafts: what worked after a failure, and the walls.
 
     A wall is what an agent was kept from doing, and nobody got past.
     """
-    helping = (each for each in candidates if each.do and each.content)
-    rows = (
-        (x.id, x.project, x.when, "\n".join(output_lines(x)), x.do, x.seen.sessions)
-        for x in helping
-    )
-    git_files.write_json(state_dir / FOLDER / NEXT_STEP, list(rows))
-    walls = (
-        (x.project, x.when, f"{x.when}. {x.because[:1].upper()}{x.because[1:]}")
-        for x in candidates
-        if x.wall
-    )
-    git_files.write_json(state_dir / FOLDER / WALLS, list(walls))
+    steps = []
+    walls = []
+    for draft in candidates:
+        if draft.do and draft.content:
+            lines = "\n".join(draft.output_lines)
+            steps.append(
+                hooks.NextStep(
+                    draft.id, draft.project, draft.when, lines, draft.do, draft.seen.sessions
+                )
+            )
+        if draft.wall:
+            because = f"{draft.because[:1].upper()}{draft.because[1:]}"
+            walls.append(hooks.Wall(draft.project, draft.when, f"{draft.when}. {because}"))
+    hooks.write_next_steps(state_dir, steps)
+    hooks.write_walls(state_dir, walls)
 
 
-def _of_team(folder: Path, ref: str, unread: dict[str, list[Path]]) -> Iterator[TranscriptContents]:
-    """What the sessions hold that a team keeps at a ref of its code; the project is that code's."""
-    from ai_lessons.features.harvest import checkpoints
+class _Stored:
+    """What stored entries say already, and what was decided about candidates."""
 
-    project = next(iter(external_files.names_of(folder)), "")
-    for name, place, data in checkpoints.transcripts(folder, ref):
-        rows = records.records_in(data)
-        try:
-            yield contents_of(sessions_in(rows, Transcript(name, "", place)), project, folder)
-        except AiLessonsError as error:
-            # the others can be read
-            unread.setdefault(error.message, []).append(Path(" ".join(cleaned(place).splitlines())))
+    def __init__(self, repo: Reading, decided: Mapping[str, str]) -> None:
+        self._decided = decided
+        catalog = repo.current()
+        # the texts in which a statement would stand
+        self._texts: list[str] = []
+        self._forms: set[command_forms.Form] = set()
+        for lesson in catalog.select(Filter(kinds=LESSONS)):
+            self._texts.append(lesson.pattern)
+            self._forms.update(command_forms.forms_of(lesson.pattern))
+        entries = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
+        openings = catalog.openings(entry.id for entry in entries)
+        for entry in entries:
+            self._texts.append(f"{entry.title}\n{openings.get(entry.id, '')}")
+        self._failures = [shape for _, shape in catalog.failures()]
 
-
-def _stored_already(repo: Reading, decided: Mapping[str, str]) -> Callable[[HarvestedLesson], bool]:
-    """A test whether a candidate says what a stored lesson says, or was decided about."""
-    catalog = repo.current()
-    lessons = catalog.select(Filter(kinds=LESSONS))
-    stated = []
-    for lesson in lessons:
-        stated.append(lesson.pattern)
-    forms = set()
-    for text in stated:
-        for form in command_forms.forms_of(text):
-            forms.add(form)
-    every = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
-    openings = catalog.openings(entry.id for entry in every)
-    texts = [*stated, *(f"{entry.title}\n{openings.get(entry.id, '')}" for entry in every)]
-    stored_shapes = []
-    for _, shape in catalog.failures():
-        stored_shapes.append(shape)
-
-    def is_stored(candidate: HarvestedLesson) -> bool:
-        if candidate.id in decided:
+    def holds(self, candidate: HarvestedLesson) -> bool:
+        """Whether a candidate says what a stored lesson says, or was decided about."""
+        if candidate.id in self._decided:
             return True
         if candidate.sort == PATTERN:
-            return not forms.isdisjoint(command_forms.named_forms(candidate.when))
+            named = command_forms.named_forms(candidate.when)
+            return not self._forms.isdisjoint(named)
         if candidate.sort == STATED:
-            return any(
-                quote.text[:TITLE_LENGTH] in text for quote in candidate.quotes for text in texts
-            )
-        shapes = map(model_failures.shape, output_lines(candidate))
-        return any(is_same_failure(shape, other) for shape in shapes for other in stored_shapes)
+            return any(map(self._states, [quote.text for quote in candidate.quotes]))
+        return any(map(self._keeps, candidate.output_lines))
 
-    return is_stored
+    def _states(self, quote: str) -> bool:
+        beginning = quote[:TITLE_LENGTH]
+        return any(beginning in text for text in self._texts)
+
+    def _keeps(self, output: str) -> bool:
+        shape = failures.shape(output)
+        return any(is_same_failure(shape, other) for other in self._failures)
+
+
+# --- what becomes of a candidate ---
 
 
 def keep(
@@ -258,35 +272,41 @@ def keep(
 
     Raises UsageError: a part of the lesson is missing.
     """
-    text = draft(candidate)
+    text = draft_texts.text_of(candidate)
+    edited = None
     if edit:
         edited = edit(text, ".md")
-    else:
-        edited = text
-    lesson = drafted(text if edited is None else edited)
+    # None: the person left it as it was
+    lesson = draft_texts.lesson_of(text if edited is None else edited)
     if lesson is None:
         return None
-    seen = None
+    further = {}
     if candidate.seen.calls:
-        seen = candidate.seen._asdict()
-    programs = []
-    for form in command_forms.named_forms(candidate.when):
-        programs.append(form.words[0])
-    about = app.anchor_writing.of_session(
-        opened.primary, candidate.edited, programs, candidate.project
-    )
-    lesson = lesson._replace(
-        about=about, project=candidate.project, applies_to=candidate.applies_to
-    )
+        further[counts.KEY] = candidate.seen._asdict()
+    source = "tested"
     if candidate.quotes:
         source = "observed"
-    else:
-        source = "tested"
+    programs = [form.words[0] for form in command_forms.named_forms(candidate.when)]
     written = app.editing.add_lesson(
-        opened, lesson._replace(origin=origin, source=source, seen=seen)
+        opened,
+        lesson._replace(
+            about=_about(opened, candidate, programs),
+            project=candidate.project,
+            applies_to=candidate.applies_to,
+            origin=origin,
+            source=source,
+            further=further,
+        ),
     )
     decide(opened, candidate, "kept", written.id)
     return written
+
+
+def _about(opened: Library, candidate: HarvestedLesson, programs: Sequence[str]) -> list[str]:
+    """The code that a candidate is about: the files that were edited then, the programs that it names."""
+    return app.anchor_writing.of_session(
+        opened.primary, candidate.edited, programs, candidate.project
+    )
 
 
 def keep_these(
@@ -300,22 +320,27 @@ def keep_these(
     opened.options.refuse_agents(
         "keep what was harvested", "ai-lessons contribute harvest --keep ID"
     )
-    by_id = {}
-    for candidate in harvested.candidates:
-        by_id[candidate.id] = candidate
-    if unknown := [name for name in names if name not in {*by_id, "all"}]:
-        raise NotFound("candidate", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = []
-    for name in names:
-        if name != "all":
-            chosen.append(by_id[name])
-    if "all" in names:
+    by_id = {candidate.id: candidate for candidate in harvested.candidates}
+    _refuse_unknown("candidate", names, by_id)
+    if ALL in names:
         # all of them are sure
-        chosen = []
-        for candidate in harvested.candidates:
-            if candidate.do:
-                chosen.append(candidate)
-    return [written for candidate in chosen if (written := keep(opened, candidate, origin))]
+        chosen = [candidate for candidate in harvested.candidates if candidate.do]
+    else:
+        chosen = [by_id[name] for name in names]
+    kept = []
+    for candidate in chosen:
+        written = keep(opened, candidate, origin)
+        if written:
+            kept.append(written)
+    return kept
+
+
+def _refuse_unknown(what: str, names: Iterable[str], known_ids: Iterable[str]) -> None:
+    """Raises NotFound: one of the names is none of these ids, nor `all`."""
+    allowed = {*known_ids, ALL}
+    for name in names:
+        if name not in allowed:
+            raise NotFound(what, name, hint=_NAMES_THEM)
 
 
 def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[Suggested]:
@@ -323,40 +348,39 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
 
     What is proposed already is left out. Raises NotFound: no such candidate.
     """
-    by_id = {candidate.id: candidate for candidate in harvested.candidates if candidate.quotes}
-    if unknown := [name for name in names if name not in {*by_id, "all"}]:
-        raise NotFound("statement", unknown[0], hint="ai-lessons contribute harvest names them")
-    chosen = []
-    for x in by_id.values():
-        if x.id in names or ("all" in names and x.sure and x.sessions > 1):
-            chosen.append(x)
-    waiting = set()
-    for proposal in app.pending_rules.pending_rules(opened):
-        waiting.add(proposal.title)
+    said_by_people = [candidate for candidate in harvested.candidates if candidate.quotes]
+    _refuse_unknown("statement", names, [candidate.id for candidate in said_by_people])
+    waiting = {proposal.title for proposal in app.pending_rules.pending_rules(opened)}
     made = []
-    for candidate in chosen:
-        if candidate.title in waiting:
-            continue
-        _, _, quotes = draft(candidate).partition("\n\n")
-        about = app.anchor_writing.of_session(
-            opened.primary, candidate.edited, (), candidate.project
-        )
-        why = f"{candidate.because}, last on {candidate.quotes[0].at[:10]}; drafted from transcripts: give it a title"
-        rule = RuleDraft(
-            candidate.title, why, quotes, project=candidate.project, about=about or None
-        )
-        made.append(app.proposals.suggest_rule(opened, rule))
+    for candidate in said_by_people:
+        said_again = candidate.sure and candidate.sessions > 1
+        is_chosen = candidate.id in names or (ALL in names and said_again)
+        if is_chosen and candidate.title not in waiting:
+            made.append(app.proposals.suggest_rule(opened, _rule_of(opened, candidate)))
     return made
+
+
+def _rule_of(opened: Library, candidate: HarvestedLesson) -> RuleDraft:
+    """The rule that a statement would be, with the quotes as its text."""
+    last = candidate.quotes[0].at[:10]
+    why = f"{candidate.because}, last on {last}; drafted from transcripts: give it a title"
+    return RuleDraft(
+        candidate.title,
+        why,
+        draft_texts.quotes_of(candidate),
+        project=candidate.project,
+        about=_about(opened, candidate, ()) or None,
+    )
 
 
 def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str = "") -> None:
     """Do not propose it again: it was `kept` as an entry, or is `never` wanted."""
-    folder = opened.options.state_dir / FOLDER
-    memory = Memory(folder)
+    state_dir = opened.options.state_dir
+    memory = Memory(state_dir / hooks.FOLDER)
     memory.decided[candidate.id] = how
     if entry_id:
-        memory.taught[entry_id] = sorted({place.session for place in candidate.evidence})
+        sessions = {place.session for place in candidate.evidence}
+        memory.taught[entry_id] = sorted(sessions)
     memory.save()
-    git_files.write_json(
-        folder / NEXT_STEP, [row for row in next_steps(folder) if row[0] != candidate.id]
-    )
+    steps = [step for step in hooks.next_steps(state_dir) if step.id != candidate.id]
+    hooks.write_next_steps(state_dir, steps)

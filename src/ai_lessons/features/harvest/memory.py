@@ -10,41 +10,31 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app.quoting import cleaned, quoted
+from ai_lessons.app.quoting import HIDDEN, cleaned, quoted
 from ai_lessons.errors import StorageFailed
 from ai_lessons.features.harvest import records, statements
-from ai_lessons.features.harvest.drafts import UNKNOWN
+from ai_lessons.features.harvest.calls import Difference, Happened, happened
 from ai_lessons.features.harvest.sessions import project_of, sessions
 from ai_lessons.features.harvest.statements import Statement
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.statistics import clean_session
-from ai_lessons.model import command_patterns as commands
 from ai_lessons.model import lessons
-from ai_lessons.model.command_patterns import Difference, Happened
-from ai_lessons.model.failures import READER
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable
 
-    from ai_lessons.model.transcripts import Transcript
+    from ai_lessons.model.transcripts import Step, Transcript
 
-FILE = "seen.json"
-
-
+# Counts up when what is read of a transcript changes, so that every one is read once more
+READER = 14
+_FILE = "seen.json"
 # Words of a command that worked, characters of a word and of a line that are kept
 _WORDS, _WORD, _LINE = 6, 60, 300
-
-
-def _masked(command: Happened) -> Happened:
-    """Without secrets; of a command that worked only its first words are kept."""
-    if not command.failed:
-        short = (word if len(word) <= _WORD else UNKNOWN for word in command.words[:_WORDS])
-        return command._replace(words=tuple(short))
-    every = "\n".join(command.words), command.output, command.done[:_LINE], command.folder
-    words, output, done, folder = map(cleaned, every)
-    return command._replace(words=tuple(words.split("\n")), output=output, done=done, folder=folder)
+# Values that are remembered of a transcript that is too large: the last says so
+_FAULTY = 3
 
 
 class Moment(NamedTuple):
@@ -73,40 +63,64 @@ class TranscriptContents(NamedTuple):
 def contents_of(
     played: Iterable[Transcript], project: str = "", code: Path | None = None
 ) -> TranscriptContents:
-    """What these sessions hold, of the project in the folder `code` or, without one, of the one that each worked in."""
+    """What these sessions hold.
+
+    Of the project in the folder `code` or, without one, of the one that each worked in.
+    """
     name_of = cache(project_of)
-    seen = TranscriptContents(0, 0, [], [], [])
+    contents = TranscriptContents(0, 0, [], [], [])
     for session in played:
         name = project or name_of(session.first_cwd)
         session.session = clean_session(cleaned(session.session))
         session.file = " ".join(cleaned(session.file).splitlines())
-        events = commands.happened(session.steps, session.session, name, session.host, session.file)
-        seen.happened.extend(map(_masked, events))
-        speaks = any(step.sort == "said" for step in session.steps)
-        people = None
-        if speaks and (code or session.first_cwd):
-            people = statements.people_at(code or Path(session.first_cwd))
-        seen.stated.extend(statements.statements_of(session, name, people))
+        people = _people_in(session, code)
+        for call in happened(session.steps, session.session, name, session.host, session.file):
+            contents.happened.append(_masked(call))
+        contents.stated.extend(statements.statements_of(session, name, people))
         for step in session.steps:
-            if step.sort == "edit" or (step.sort == "said" and lessons.stated(step.text)):
-                text = step.text.removeprefix(f"{session.first_cwd}/")
-                if step.sort != "edit":
-                    text = " ".join(terms.asked_for(quoted(step.text, people)))
-                seen.moments.append(Moment(session.session, name, step.at, step.sort, text))
-        seen = seen._replace(read=seen.read + session.known, unread=seen.unread + session.unknown)
-    return seen
+            text = _told_at(step, session.first_cwd, people)
+            if text is not None:
+                contents.moments.append(Moment(session.session, name, step.at, step.sort, text))
+        contents = contents._replace(
+            read=contents.read + session.known, unread=contents.unread + session.unknown
+        )
+    return contents
 
 
-def _remembered(row: list[Any]) -> Happened:
-    words, folder, failed, output, ways, done, session, project, place, at, host, edits = row
-    where = session, project, place, at, host, tuple(edits)
-    return Happened(
-        tuple(words), folder, failed, output, tuple(map(Difference._make, ways)), done, *where
+def _people_in(session: Transcript, code: Path | None) -> re.Pattern[str] | None:
+    """The people of the code, whose names are left out of what was said, if anything was."""
+    if not any(step.sort == "said" for step in session.steps):
+        return None
+    if code:
+        return statements.people_at(code)
+    if session.first_cwd:
+        return statements.people_at(Path(session.first_cwd))
+    return None
+
+
+def _told_at(step: Step, folder: str, people: re.Pattern[str] | None) -> str | None:
+    """The file of an edit, or the words of what a person states; None: no moment to tell at."""
+    if step.sort == "edit":
+        return step.text.removeprefix(f"{folder}/")
+    if step.sort == "said" and lessons.stated(step.text):
+        return " ".join(terms.asked_for(quoted(step.text, people)))
+    return None
+
+
+def _masked(call: Happened) -> Happened:
+    """Without secrets; of a command that worked only its first words are kept."""
+    if not call.failed:
+        words = []
+        for word in call.words[:_WORDS]:
+            words.append(word if len(word) <= _WORD else HIDDEN)
+        return call._replace(words=tuple(words))
+    words = cleaned("\n".join(call.words)).split("\n")
+    return call._replace(
+        words=tuple(words),
+        output=cleaned(call.output),
+        done=cleaned(call.done[:_LINE]),
+        folder=cleaned(call.folder),
     )
-
-
-# Values that are remembered of a transcript that is too large: the last says so
-_FAULTY = 3
 
 
 class Memory:
@@ -120,33 +134,29 @@ class Memory:
         self._files: dict[str, Any] = {}
         self.decided: dict[str, str] = {}
         self.taught: dict[str, list[str]] = {}
-        if stored := git_files.read_json(folder / FILE):
-            self.decided, self.taught = stored["decided"], stored.get("taught", {})
+        stored = git_files.read_json(folder / _FILE)
+        if stored:
+            self.decided = stored["decided"]
+            self.taught = stored.get("taught", {})
             if stored["reader"] == READER:
                 self._files = stored["files"]
-            else:
-                self._files = {}
 
     def seen(self, file: Path, status: os.stat_result) -> TranscriptContents:
-        """What a file holds; it is read again only if it has changed."""
+        """What a file holds; it is read again only if it has changed.
+
+        Raises StorageFailed: it is too large.
+        """
+        name = str(file)
         if self.has(file, status):
-            if len(self._files[str(file)]) == _FAULTY:
-                raise StorageFailed(self._files[str(file)][-1])
-            read, unread, events, stated, moments = self._files[str(file)][2:]
-            rows = []
-            for row in stated:
-                rows.append(Statement._make(row))
-            rows = [row._replace(files=tuple(row.files), before=tuple(row.before)) for row in rows]
-            return TranscriptContents(
-                read, unread, [*map(_remembered, events)], rows, [*map(Moment._make, moments)]
-            )
+            return _remembered(self._files[name])
+        stamp = [status.st_size, status.st_mtime_ns]
         try:
-            seen = contents_of(sessions(file))
+            contents = contents_of(sessions(file))
         except records.TranscriptTooLarge as error:
-            self._files[str(file)] = [status.st_size, status.st_mtime_ns, error.message]
+            self._files[name] = [*stamp, error.message]
             raise
-        self._files[str(file)] = [status.st_size, status.st_mtime_ns, *seen]
-        return seen
+        self._files[name] = [*stamp, *contents]
+        return contents
 
     def has(self, file: Path, status: os.stat_result) -> bool:
         """Whether a file was read as it is."""
@@ -158,8 +168,37 @@ class Memory:
         with translated(str(self._folder), writing=True):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = {}
-        for file, seen in self._files.items():
+        for file, contents in self._files.items():
             if os.path.exists(file):
-                files[file] = seen
+                files[file] = contents
         data = {"reader": READER, "decided": self.decided, "taught": self.taught, "files": files}
-        git_files.write_json(self._folder / FILE, data)
+        git_files.write_json(self._folder / _FILE, data)
+
+
+def _remembered(kept: list[Any]) -> TranscriptContents:
+    """The contents of a file as they were kept. Raises StorageFailed: it is too large."""
+    if len(kept) == _FAULTY:
+        raise StorageFailed(kept[-1])
+    _, _, read, unread, calls, stated, moments = kept
+    return TranscriptContents(
+        read,
+        unread,
+        [_call_of(row) for row in calls],
+        [_statement_of(row) for row in stated],
+        [Moment._make(row) for row in moments],
+    )
+
+
+def _call_of(row: list[Any]) -> Happened:
+    """A call with tuples, where JSON has lists."""
+    call = Happened._make(row)
+    return call._replace(
+        words=tuple(call.words),
+        ways=tuple(Difference._make(way) for way in call.ways),
+        edits=tuple(call.edits),
+    )
+
+
+def _statement_of(row: list[Any]) -> Statement:
+    statement = Statement._make(row)
+    return statement._replace(files=tuple(statement.files), before=tuple(statement.before))

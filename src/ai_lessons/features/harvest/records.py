@@ -72,18 +72,23 @@ def records_in(data: bytes) -> Iterator[Record]:
     messages = whole.get("messages")
     if not isinstance(messages, list):
         messages = []
-    if isinstance(info := whole.get("info"), dict) and "directory" in info:
-        yield from ((1, record) for message in messages for record in _exported(info, message))
+    info = whole.get("info")
+    if isinstance(info, dict) and "directory" in info:
+        for message in messages:
+            for record in _exported(info, message):
+                yield 1, record
         return
-    for record in (whole, *messages):
-        yield 1, record
+    yield 1, whole
+    for message in messages:
+        yield 1, message
 
 
 def _lines(lines: IO[bytes]) -> Iterator[Record]:
     """The records of JSON lines. Raises TranscriptTooLarge."""
-    size = 0
-    for number, line in enumerate(iter(lambda: lines.readline(_RECORD_LIMIT), b""), 1):
+    size = number = 0
+    while line := lines.readline(_RECORD_LIMIT):
         size += len(line)
+        number += 1
         if size > MOST_BYTES or number > MOST_RECORDS:
             raise TranscriptTooLarge
         yield number, _json(line)
@@ -106,7 +111,8 @@ def _exported(info: dict[str, Any], message: Any) -> Iterator[Any]:
         # its form is not known
         yield None
         return
-    yield from ({"part": part, **where} for part in parts)
+    for part in parts:
+        yield {"part": part, **where}
 
 
 def _moment(milliseconds: Any) -> str:
@@ -140,7 +146,8 @@ def _uncompressed(file: Path) -> Iterator[Record]:
 def _json(data: bytes | str) -> Any:
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
-    if sum(data.count(sign) for sign in (b",", b"[", b"{")) > _MOST_VALUES:
+    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if values > _MOST_VALUES:
         return None
     try:
         return json.loads(data)
@@ -179,23 +186,11 @@ def _parts(file: Path) -> Iterator[Record]:
 
 def _parts_in(db: sqlite3.Connection) -> Iterator[Record]:
     layout = tables(db)
-    roles, folders, parts = dict[Any, Any](), dict[Any, Any](), list[_Part]()
-    for _, name, message in _rows(db, layout, "message", "id", "data"):
-        outer = None
-        if isinstance(message, str):
-            outer = _json(message)
-        roles[name] = outer.get("role") if isinstance(outer, dict) else None
-    for _, name, folder in _rows(db, layout, "session", "id", "directory"):
-        folders[name] = folder
-    for row, name, message, session, at in _rows(
-        db, layout, "part", "id", "message_id", "session_id", "time_created"
-    ):
-        if isinstance(at, (int, float)):
-            moment = at
-        else:
-            moment = 0
-        parts.append(_Part(str(session), moment, str(name), row, str(message)))
-    parts.sort()
+    roles = _roles(db, layout)
+    folders = {}
+    for _, session, folder in _rows(db, layout, "session", "id", "directory"):
+        folders[session] = folder
+    parts = sorted(_places(db, layout))
     texts = _texts(db, layout, parts)
     for number, (part, text) in enumerate(zip(parts, texts, strict=True), 1):
         try:
@@ -211,6 +206,29 @@ def _parts_in(db: sqlite3.Connection) -> Iterator[Record]:
         yield number, {"part": _json(text), "session": part.session, **where}
 
 
+def _roles(db: sqlite3.Connection, layout: Tables) -> dict[Any, Any]:
+    """Who wrote each message, by its id; None where that is not known."""
+    roles: dict[Any, Any] = {}
+    for _, name, message in _rows(db, layout, "message", "id", "data"):
+        outer = None
+        if isinstance(message, str):
+            outer = _json(message)
+        roles[name] = None
+        if isinstance(outer, dict):
+            roles[name] = outer.get("role")
+    return roles
+
+
+def _places(db: sqlite3.Connection, layout: Tables) -> Iterator[_Part]:
+    """Where the parts of messages stand."""
+    columns = "id", "message_id", "session_id", "time_created"
+    for row, name, message, session, created in _rows(db, layout, "part", *columns):
+        at = 0.0
+        if isinstance(created, (int, float)):
+            at = created
+        yield _Part(str(session), at, str(name), row, str(message))
+
+
 def _texts(db: sqlite3.Connection, layout: Tables, parts: Iterable[_Part]) -> Iterator[str]:
     """The JSON text of each part; none where it is longer than we read.
 
@@ -220,11 +238,10 @@ def _texts(db: sqlite3.Connection, layout: Tables, parts: Iterable[_Part]) -> It
     query = f"SELECT {columns.get('data', 'NULL')} FROM {table} WHERE rowid = ?"  # noqa: S608 - quoted
     size = 0
     for part in parts:
+        text = ""
         row = _row(db, query, part.row)
         if row:
             text = str(row[0])
-        else:
-            text = ""
         size += len(text)
         if size > MOST_BYTES:
             raise TranscriptTooLarge
@@ -242,12 +259,13 @@ def _rows(
     quoted, columns = layout.get(table, ("", {}))
     if not columns.keys() >= set(names):
         raise sqlite3.OperationalError(f"no table {table} as we know it")
-    every = [row for (row,) in db.execute(f"SELECT rowid FROM {quoted} LIMIT {MOST_RECORDS + 1}")]  # noqa: S608 - quoted
-    if len(every) > MOST_RECORDS:
+    # all numbers first: a row is read with a limit of its own
+    numbers = db.execute(f"SELECT rowid FROM {quoted} LIMIT {MOST_RECORDS + 1}").fetchall()  # noqa: S608 - quoted
+    if len(numbers) > MOST_RECORDS:
         raise TranscriptTooLarge
     selected = ", ".join(columns[name] for name in names)
     query = f"SELECT rowid, {selected} FROM {quoted} WHERE rowid = ?"  # noqa: S608 - quoted
-    for number in every:
+    for (number,) in numbers:
         row = _row(db, query, number)
         if row:
             yield row

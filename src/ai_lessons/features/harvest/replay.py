@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import cache, partial
-from pathlib import Path
+from collections import Counter, defaultdict
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import telling
@@ -14,34 +13,25 @@ from ai_lessons.features.harvest.hooks import FOLDER
 from ai_lessons.features.harvest.memory import Memory
 from ai_lessons.features.harvest.sessions import sessions, transcripts, unread_notes
 from ai_lessons.learning.selection import carried_out
-from ai_lessons.model import command_forms, expression, simple_commands
-from ai_lessons.model import command_patterns as commands
-from ai_lessons.model import failures as model_failures
-from ai_lessons.model.command_forms import named_commands
-from ai_lessons.model.entries import EntrySummary
+from ai_lessons.model import command_forms, expression, failures, simple_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from ai_lessons.app.answers import Context
     from ai_lessons.app.workspace import Library
     from ai_lessons.model import Where
-    from ai_lessons.model.transcripts import Transcript
+    from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.transcripts import Step, Transcript
 
-# As `draft` writes it
+# As `draft_texts.quotes_of` writes it
 _QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")
-
-
-def _attempt(command: str) -> str:
-    """What a command line tries, in short: its first attempt, else its program."""
-    return next(iter(simple_commands.attempts(command)), "") or " ".join(
-        simple_commands.programs(command)[:1]
-    )
-
-
-# Failures that nothing helps with that are named
-NAMED = 20
+# Failures that nothing helps with that are named, and characters of each
+NAMED, _LONGEST = 20, 200
+# The way out is looked for among so many commands that worked next: later ones do something else
+_NEXT = 5
 
 
 class Unhelped(NamedTuple):
@@ -79,6 +69,16 @@ class Replay(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class _Failure(NamedTuple):
+    """A command with its output (`error`), and the folders.
+
+    Those that it was called in and that the session began in.
+    """
+
+    error: str
+    folders: tuple[str, str]
+
+
 def replay(
     opened: Library, where: Where, folder: str = "", *, since: datetime | None = None
 ) -> Replay:
@@ -87,13 +87,16 @@ def replay(
     Raises NotFound: no such folder.
     """
     options = opened.reading.options
-    counts, unhelped, unread_files = (
-        Counter[str](),
-        dict[str, list[_Failure]](),
-        dict[str, list[Path]](),
-    )
+    counts = Counter[str]()
+    unhelped: dict[str, list[_Failure]] = defaultdict(list)
+    unread_files: dict[str, list[Path]] = {}
+    taught = Memory(options.state_dir / FOLDER).taught
+
+    @cache
+    def sources(entry_id: str) -> frozenset[str]:
+        return _sources(opened, taught, entry_id)
+
     files = transcripts(where, options.cwd, folder, since)
-    sources = cache(partial(_sources, opened, Memory(options.state_dir / FOLDER).taught))
     for file, _ in options.each("replaying transcripts", files):
         try:
             played = list(sessions(file))
@@ -102,29 +105,32 @@ def replay(
             unread_files.setdefault(error.message, []).append(file)
             continue
         for transcript in played:
-            figures, missing, shown = _play(opened, transcript)
-            if any(transcript.session in sources(entry_id) for entry_id in shown):
-                counts.update({f"{name}_apart": number for name, number in figures.items()})
+            session = _PlayedSession(opened, transcript)
+            session.play()
+            if session.taught_any(sources):
+                for name, number in session.counts.items():
+                    counts[f"{name}_apart"] += number
                 continue
-            counts += figures
-            for text, failure in missing:
-                unhelped.setdefault(text, []).append(failure)
-    numbers = (counts[name] for name in Replay._fields[: Replay._fields.index("unhelped")])
+            counts.update(session.counts)
+            for text, failure in session.unhelped:
+                unhelped[text].append(failure)
+    names = Replay._fields[: Replay._fields.index("unhelped")]
+    figures = [counts[name] for name in names]
     notes = (*unread_notes(unread_files), *opened.reading.notes())
-    return Replay._make([*numbers, tuple(_commonest(opened, unhelped)), notes])
+    return Replay._make([*figures, tuple(_commonest(opened, unhelped)), notes])
 
 
 def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> Iterator[Unhelped]:
     """The commonest failures that nothing helps with, by their text."""
+    commonest = sorted(unhelped.items(), key=lambda row: len(row[1]), reverse=True)
+    named = 0
     # live, a helper compares them by meaning, too: of the many that are played only those are that
     # would be named
-    likely = sorted(unhelped.items(), key=lambda row: -len(row[1]))[: 2 * NAMED]
-    named = [
-        row
-        for row in likely
-        if not telling.offers.at_a_failure(opened, row[1][0][0], (), row[1][0][1]).entries
-    ]
-    for text, times in named[:NAMED]:
+    for text, times in commonest[: 2 * NAMED]:
+        error, folders = times[0]
+        if named == NAMED or telling.offers.at_a_failure(opened, error, (), folders).entries:
+            continue
+        named += 1
         yield Unhelped(secrets.masked(text), len(times))
 
 
@@ -135,63 +141,109 @@ def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str
     """
     repo = opened.reading.of(entry_id)
     entry, _ = repo.load(entry_id)
-    written = (revision.trailers.get("Session", "") for revision in repo.history.log(entry.path))
-    return frozenset((*taught.get(entry_id, ()), *_QUOTED_SESSION.findall(entry.body), *written))
+    names = set(taught.get(entry_id, ()))
+    names.update(_QUOTED_SESSION.findall(entry.body))
+    for revision in repo.history.log(entry.path):
+        names.add(revision.trailers.get("Session", ""))
+    return frozenset(names)
 
 
-_Failure = tuple[str, tuple[str, str]]
-"""A command with its output, and the folders that it was called in and that the session began in."""
+class _PlayedSession:
+    """One session, gone through as hooks would have: the figures, and the failures without help."""
 
+    def __init__(self, opened: Library, transcript: Transcript) -> None:
+        self._opened, self._transcript = opened, transcript
+        self.counts = Counter(sessions=1)
+        self.unhelped: list[tuple[str, _Failure]] = []
+        # what was told before a command, by id, and at failures
+        self._warnings: dict[str, EntrySummary] = {}
+        self._helped: set[str] = set()
 
-def _play(
-    opened: Library, transcript: Transcript
-) -> tuple[Counter[str], list[tuple[str, _Failure]], set[str]]:
-    """Go through the commands of one session as hooks would have.
+    def taught_any(self, sources: Callable[[str], frozenset[str]]) -> bool:
+        """Whether an entry that was told came from this session."""
+        session = self._transcript.session
+        return any(session in sources(name) for name in (*self._helped, *self._warnings))
 
-    Returns the figures, the failures without help, and the ids of what is told.
-    """
-    counts, unhelped = Counter(sessions=1), list[tuple[str, _Failure]]()
-    steps = [
-        step for step in transcript.steps if step.sort == "command" and step.failed is not None
-    ]
-    warnings, helped = dict[str, EntrySummary](), set[str]()
-    for at, step in enumerate(steps):
-        folders = step.cwd, transcript.first_cwd
-        result = telling.offers.before_a_tool(opened, (), step.text, folders, {*helped, *warnings})
-        warnings |= {summary.id: summary for summary in result.entries}
-        before = bool(result.entries)
-        counts.update(
-            calls=1,
-            before=before,
-            before_right=before and bool(step.failed),
-            characters=_length(result),
+    def play(self) -> None:
+        """Ask before each command, and at each failure."""
+        steps = []
+        for step in self._transcript.steps:
+            if step.sort == "command" and step.failed is not None:
+                steps.append(step)
+        for at, step in enumerate(steps):
+            self._before(step)
+            if step.failed:
+                self._at_failure(step, steps[at + 1 :])
+
+    def _folders(self, step: Step) -> tuple[str, str]:
+        return step.cwd, self._transcript.first_cwd
+
+    def _before(self, step: Step) -> None:
+        shown = {*self._helped, *self._warnings}
+        offered = telling.offers.before_a_tool(
+            self._opened, (), step.text, self._folders(step), shown
         )
-        if not step.failed:
-            continue
-        error = f"$ {step.text}\n{step.output}"
-        call = commands.blamed_call(error, step.cwd)
-        warned = any(
-            command_forms.fits(named_commands(summary), call) for summary in warnings.values()
+        for summary in offered.entries:
+            self._warnings[summary.id] = summary
+        self.counts["calls"] += 1
+        self.counts["characters"] += _length(offered)
+        if offered.entries:
+            self.counts["before"] += 1
+            self.counts["before_right"] += bool(step.failed)
+
+    def _at_failure(self, step: Step, later: Sequence[Step]) -> None:
+        failure = _Failure(f"$ {step.text}\n{step.output}", self._folders(step))
+        warned = self._was_warned(failure, step.cwd)
+        offered = telling.offers.at_a_failure(
+            self._opened, failure.error, self._helped, failure.folders, words=True
         )
-        result = telling.offers.at_a_failure(opened, error, helped, folders, words=True)
-        helped |= {summary.id for summary in result.entries}
-        does = []
-        for summary in result.entries:
-            does.append(summary.pattern or result.texts.get(summary.id, ""))
-        # the way out is looked for among the next five commands that worked: later ones do
-        # something else
-        worked = [later.text for later in steps[at + 1 :] if later.failed is False][:5]
-        right = any(carried_out(what, line, step.text) for what in does for line in worked)
-        counts.update(
-            failures=1, at_failures=bool(does), at_failures_right=right, warned=warned, helped=warned or right,
-            characters=_length(result),
-        )  # fmt: skip
-        if not (warned or does or result.ran_next):
-            text = f"{_attempt(step.text)}: {model_failures.headline(step.output)}"[:200]
-            unhelped.append((text, (error, folders)))
-    return counts, unhelped, {*helped, *warnings}
+        for summary in offered.entries:
+            self._helped.add(summary.id)
+        right = _says_what_worked(offered, step, later)
+        self.counts["failures"] += 1
+        self.counts["at_failures"] += bool(offered.entries)
+        self.counts["at_failures_right"] += right
+        self.counts["warned"] += warned
+        self.counts["helped"] += warned or right
+        self.counts["characters"] += _length(offered)
+        if not (warned or offered.entries or offered.ran_next):
+            text = f"{_attempt(step.text)}: {failures.headline(step.output)}"
+            self.unhelped.append((text[:_LONGEST], failure))
+
+    def _was_warned(self, failure: _Failure, cwd: str) -> bool:
+        """Whether the session was told before of the command that is to blame."""
+        call = command_forms.blamed_call(failure.error, cwd)
+        for summary in self._warnings.values():
+            if command_forms.fits(command_forms.named_commands(summary), call):
+                return True
+        return False
 
 
-def _length(result: Context) -> int:
+def _says_what_worked(offered: Context, failed: Step, later: Sequence[Step]) -> bool:
+    """Whether something that is told says what one of the next commands did that worked."""
+    worked = [step.text for step in later if step.failed is False]
+    for summary in offered.entries:
+        does = _words(offered, summary)
+        if any(carried_out(does, line, failed.text) for line in worked[:_NEXT]):
+            return True
+    return False
+
+
+def _words(offered: Context, summary: EntrySummary) -> str:
+    """What an entry says to do: its pattern, else its text."""
+    return summary.pattern or offered.texts.get(summary.id, "")
+
+
+def _length(offered: Context) -> int:
     """Characters of the entries that are told."""
-    return sum(len(f"{x.title} {x.pattern or result.texts.get(x.id, '')}") for x in result.entries)
+    length = 0
+    for summary in offered.entries:
+        length += len(f"{summary.title} {_words(offered, summary)}")
+    return length
+
+
+def _attempt(command: str) -> str:
+    """What a command line tries, in short: its first attempt, else its program."""
+    for attempt in simple_commands.attempts(command):
+        return attempt
+    return " ".join(simple_commands.programs(command)[:1])

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 def unread_notes(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
     """A note for each reason why files were not read, with one of them."""
     for reason, (first, *further) in unread.items():
-        yield f"{first}{f' and {len(further):,} more' if further else ''}: {reason}"
+        how_many = ""
+        if further:
+            how_many = f" and {len(further):,} more"
+        yield f"{first}{how_many}: {reason}"
 
 
 def transcripts(
@@ -33,55 +36,62 @@ def transcripts(
 ) -> list[tuple[Path, os.stat_result]]:
     """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
     if folder:
-        place = external_files.typed(external_files.expanded(folder), cwd)
-        if not place.exists():
-            hint = "without a folder those of this user's agents are read"
-            raise NotFound("folder of transcripts", folder, hint=hint)
-        globs = []
-        for pattern in ("*.json", "*.jsonl", "*.jsonl.zst", *agent_hosts.databases()):
-            globs.append((place, f"**/{pattern}"))
-        if place.is_file():
-            file = external_files.kept(place)
-            globs = [(file.parent, escape(file.name))]
+        globs = _in_folder(external_files.typed(external_files.expanded(folder), cwd), folder)
     else:
         globs = agent_hosts.transcripts(where)
-    files = external_files.transcripts(globs)
-    return [
-        (file, status)
-        for file, status in files
-        if since is None or status.st_mtime >= since.timestamp()
-    ]
+    files = []
+    for file, status in external_files.transcripts(globs):
+        if since is None or status.st_mtime >= since.timestamp():
+            files.append((file, status))
+    return files
+
+
+def _in_folder(place: Path, named: str) -> list[tuple[Path, str]]:
+    """Where transcripts are in a folder, or the one that is named. Raises NotFound."""
+    if not place.exists():
+        hint = "without a folder those of this user's agents are read"
+        raise NotFound("folder of transcripts", named, hint=hint)
+    if place.is_file():
+        file = external_files.kept(place)
+        return [(file.parent, escape(file.name))]
+    globs = []
+    for pattern in ("*.json", "*.jsonl", "*.jsonl.zst", *agent_hosts.databases()):
+        globs.append((place, f"**/{pattern}"))
+    return globs
 
 
 def sessions(file: Path) -> Iterator[Transcript]:
     """The sessions in a file; each begins as its name and the place of its file say."""
     # most hosts say it in the records
     root = external_files.beginning(file.parents[1] / ".project_root").strip()
-    yield from sessions_in(transcript_records.records(file), Transcript(file.stem, root, str(file)))
+    begun = Transcript(file.stem, root, str(file))
+    yield from sessions_in(transcript_records.records(file), begun)
 
 
-def sessions_in(records: Iterable[tuple[int, Any]], now: Transcript) -> Iterator[Transcript]:
-    """The sessions in these records, by line; the first begins as `now` says."""
-    root, file = now.cwd, now.file
+def sessions_in(records: Iterable[tuple[int, Any]], begun: Transcript) -> Iterator[Transcript]:
+    """The sessions in these records, by line; the first begins as `begun` says."""
+    root, file = begun.cwd, begun.file
+    current = begun
     for line, record in records:
         session = None
         if isinstance(record, dict):
             session = record.get("session")
-        if isinstance(session, str) and session != now.session:
+        if isinstance(session, str) and session != current.session:
             # a file may hold many sessions
-            yield now.closed()
-            now = Transcript(session, root, file)
-        now.take(line, record)
-    yield now.closed()
+            yield current.closed()
+            current = Transcript(session, root, file)
+        current.take(line, record)
+    yield current.closed()
 
 
 def project_of(cwd: str) -> str:
     """The name of the project in which an agent worked; empty where it can be none."""
+    names = []
     if os.path.isdir(cwd):
         names = external_files.names_of(Path(cwd))
-    else:
-        names = []
-    for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
+    # the folder may be gone, or on another machine
+    last = cwd.rstrip("/").rpartition("/")[2]
+    for name in (*names, last):
         with suppress(AiLessonsError):
             check_path(name)
             return name

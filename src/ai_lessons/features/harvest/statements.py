@@ -1,13 +1,10 @@
-"""What people said in sessions that may hold longer.
-
-Quoted without secrets and people, and which of it is sure.
-"""
+"""What people said in sessions that may hold longer: quoted, put together, and which of it is sure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.quoting import HIDDEN, cleaned, quoted, without_people
@@ -16,7 +13,7 @@ from ai_lessons.model import expression, lessons
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.model.transcripts import Step, Transcript
@@ -29,16 +26,20 @@ _FILES, _ACTS = 2, 4
 _ACT = 80
 # Share of all words of two statements that are common, from which they say the same
 _COUNTED = 0.5
+# what the agent did, in the sense that a person may correct it
+_DONE = frozenset(("edit", "command", "stopped"))
+# a name with one of these words is no person's
 _NO_PERSON = expression(
     r"(?i)\b(?:bot|agent|claude|codex|gemini|copilot|cursor|github|gitlab|test|user|code|ci)\b"
 )
 
 
 class Statement(NamedTuple):
-    """What the user of a session said that may hold longer, what the agent had done before, and what it edited after.
+    """What the user of a session said that may hold longer.
 
-    `pasted`: it hands on what another wrote. `much`: how much speaks for it. `corrects`: it is surely a correction of
-    what the agent had done. `holds`: it would be sure if it were said in another session, too.
+    `before` is what the agent had done, `files` what it edited after. `pasted`: it hands on what
+    another wrote. `much`: how much speaks for it. `corrects`: it is surely a correction of what the
+    agent had done. `holds`: it would be sure if it were said in another session, too.
     """
 
     text: str
@@ -71,6 +72,14 @@ class Quote(NamedTuple):
     edited: tuple[str, ...] = ()
 
 
+class _Turn(NamedTuple):
+    """What a person said, what the agent had done since the turn before, and what it edited then."""
+
+    said: Step
+    before: Sequence[Step]
+    edits: Sequence[str]
+
+
 def statements_of(
     of: Transcript, project: str, people: re.Pattern[str] | None = None
 ) -> list[Statement]:
@@ -78,80 +87,112 @@ def statements_of(
 
     `people`: their names.
     """
-    turns = [at for at, step in enumerate(of.steps) if step.sort == "said"]
-    rows = dict[str, Statement]()
-    for number, at in enumerate(turns):
-        step = of.steps[at]
-        if number + 1 < len(turns):
-            end = turns[number + 1]
-        else:
-            end = len(of.steps)
-        if number:
-            begin = turns[number - 1]
-        else:
-            begin = 0
-        edits = []
-        for later in of.steps[at + 1 : end]:
-            if later.sort == "edit":
-                edits.append(later.text)
-        much = lessons.weight(step.text, len(edits))
-        is_task = len(turns) == 1 and corrections.is_task(step.text)
-        # a session that is resumed may hold a prompt twice
-        if much < lessons.SAID_BAR or is_task or step.text in rows:
-            continue
-        if number:
-            before = of.steps[begin + 1 : at]
-        else:
-            before = []
-        acted = any(act.sort in {"edit", "command", "stopped"} for act in before)
-        names = dict.fromkeys(cleaned(file.removeprefix(f"{of.first_cwd}/")) for file in edits)
-        rows[step.text] = Statement(
-            quoted(step.text, people), much, lessons.is_pasted(step.text), tuple(names)[:_FILES], of.session, project,
-            f"{of.file}:{step.line}", step.at, of.host, tuple(_acts(before, of.first_cwd, people)),
-            corrections.corrects(step.text, len(edits), acted=acted), corrections.may_hold(step.text),
-        )  # fmt: skip
+    turns = _turns(of.steps)
+    # a session that is resumed may hold a prompt twice
+    rows: dict[str, Statement] = {}
+    for turn in turns:
+        text = turn.said.text
+        # one that is asked for a task says nothing else
+        is_task = len(turns) == 1 and corrections.is_task(text)
+        if text not in rows and not is_task and _weight(turn) >= lessons.SAID_BAR:
+            rows[text] = _statement(of, turn, project, people)
     ordered = sorted(rows.values(), key=lambda row: (not row.corrects, -row.much))
     return ordered[:PER_SESSION]
 
 
+def _turns(steps: Sequence[Step]) -> list[_Turn]:
+    """What a person said, each with what lies between it and the turns around it."""
+    turns = []
+    places = [at for at, step in enumerate(steps) if step.sort == "said"]
+    # before the first a person corrects nothing
+    before: Sequence[Step] = ()
+    for place, end in pairwise([*places, len(steps)]):
+        after = steps[place + 1 : end]
+        edits = [step.text for step in after if step.sort == "edit"]
+        turns.append(_Turn(steps[place], before, edits))
+        before = after
+    return turns
+
+
+def _weight(turn: _Turn) -> float:
+    return lessons.weight(turn.said.text, len(turn.edits))
+
+
+def _statement(
+    of: Transcript, turn: _Turn, project: str, people: re.Pattern[str] | None
+) -> Statement:
+    text = turn.said.text
+    files = []
+    for file in turn.edits:
+        name = cleaned(file.removeprefix(f"{of.first_cwd}/"))
+        if name not in files:
+            files.append(name)
+    acted = any(step.sort in _DONE for step in turn.before)
+    return Statement(
+        text=quoted(text, people),
+        much=_weight(turn),
+        pasted=lessons.is_pasted(text),
+        files=tuple(files[:_FILES]),
+        session=of.session,
+        project=project,
+        place=f"{of.file}:{turn.said.line}",
+        at=turn.said.at,
+        host=of.host,
+        before=tuple(_acts(turn.before, of.first_cwd, people)),
+        corrects=corrections.corrects(text, len(turn.edits), acted=acted),
+        holds=corrections.may_hold(text),
+    )
+
+
 def _acts(steps: Iterable[Step], folder: str, people: re.Pattern[str] | None) -> list[str]:
     """The last acts of an agent, in short: `edited cart.py`, "ran `make test`, which failed"."""
-    acts = list[str]()
-    for step in steps:
-        if step.sort == "edit":
-            acts.append(f"edited {step.text.removeprefix(f'{folder}/')}")
-        elif step.sort == "stopped":
-            acts.append(f"was stopped at `{_short(step.text)}`" if step.text else "was stopped")
-        elif step.sort == "command":
-            acts.append(f"ran `{_short(step.text)}`" + (", which failed" if step.failed else ""))
+    acts = [_act(step, folder) for step in steps if step.sort in _DONE]
+    # of equal ones the last counts
     last = list(dict.fromkeys(reversed(acts)))[:_ACTS]
-    results: list[str] = []
-    for act in reversed(last):
-        results.append(without_people(cleaned(act), people))
-    return results
+    return [without_people(cleaned(act), people) for act in reversed(last)]
 
 
-def _short(command: str) -> str:
-    words = " ".join(command[: 10 * _ACT].split())
-    if len(words) <= _ACT:
-        return words
-    return f"{words[:_ACT]}{HIDDEN}"
+def _act(step: Step, folder: str) -> str:
+    if step.sort == "edit":
+        return f"edited {step.text.removeprefix(f'{folder}/')}"
+    command = " ".join(step.text[: 10 * _ACT].split())
+    if len(command) > _ACT:
+        command = f"{command[:_ACT]}{HIDDEN}"
+    if step.sort == "command":
+        failed = ", which failed" if step.failed else ""
+        return f"ran `{command}`{failed}"
+    if step.text:
+        return f"was stopped at `{command}`"
+    return "was stopped"
+
+
+# --- the same thing said again ---
 
 
 def grouped(rows: Iterable[Statement]) -> list[list[Statement]]:
     """The statements that say the same together, the newest first."""
-    groups = list[tuple[set[str], list[Statement]]]()
     # two transcripts may hold one session
     once = {(row.at, row.text): row for row in rows}
+    groups: list[tuple[set[str], list[Statement]]] = []
     for row in sorted(once.values(), key=lambda row: row.at):
         words = set(terms.terms(row.text))
-        for held, group in groups:
-            if len(words & held) >= _COUNTED * max(len(words | held), 1):
-                group.insert(0, row)
-                break
-        else:
+        group = _group_with(words, groups)
+        if group is None:
             groups.append((words, [row]))
+        else:
+            group.insert(0, row)
     return [group for _, group in groups]
+
+
+def _group_with(
+    words: set[str], groups: Iterable[tuple[set[str], list[Statement]]]
+) -> list[Statement] | None:
+    """The group whose first statement has most of these words."""
+    for held, group in groups:
+        every = max(len(words | held), 1)
+        if len(words & held) >= _COUNTED * every:
+            return group
+    return None
 
 
 def is_sure(group: Sequence[Statement]) -> bool:
@@ -161,35 +202,44 @@ def is_sure(group: Sequence[Statement]) -> bool:
     """
     if any(row.corrects for row in group):
         return True
-    typed = []
-    for row in group:
-        if row.holds:
-            typed.append(row)
-    return any(
-        row.session != typed[0].session and not corrections.is_repeated(row.text, typed[0].text)
-        for row in typed[1:]
-    )
+    holding = [row for row in group if row.holds]
+    for row in holding[1:]:
+        first = holding[0]
+        in_another = row.session != first.session
+        if in_another and not corrections.is_repeated(row.text, first.text):
+            return True
+    return False
+
+
+# --- people ---
 
 
 def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
     """What finds the people of these names, as git has them, by the whole name or a part of it.
 
-    >>> people_of(["Ann Smith", "Claude Code", "root"]).sub("…", "Ann Smith said, and Ann knows,
-    that Annual is fine") '… said, and … knows, that Annual is fine'
+    >>> people = people_of(["Ann Smith", "Claude Code", "root"])
+    >>> people.sub("…", "Ann Smith said, and Ann knows, that Annual is fine")
+    '… said, and … knows, that Annual is fine'
     """
-    whole = {
-        name for name in names if name.istitle() and " " in name and not _NO_PERSON.search(name)
-    }
-    parts = {part for name in whole for part in name.split() if len(part) > 2 and part.isalpha()}
-    words = sorted({*whole, *parts}, key=lambda name: -len(name))
-    if words:
-        return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
-    return None
+    words = set()
+    for name in names:
+        if not name.istitle() or " " not in name or _NO_PERSON.search(name):
+            continue
+        words.add(name)
+        for part in name.split():
+            if len(part) > 2 and part.isalpha():
+                words.add(part)
+    if not words:
+        return None
+    # a whole name before its parts
+    longest_first = sorted(sorted(words), key=len, reverse=True)
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b")
 
 
 @lru_cache(maxsize=64)
 def people_at(folder: Path) -> re.Pattern[str] | None:
     """What finds the people who committed to the repository at a folder."""
+    # most transcripts hold nothing that a person said
     from ai_lessons.git import objects
 
     return people_of(objects.authors(folder))
