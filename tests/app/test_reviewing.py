@@ -240,11 +240,11 @@ def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(
     assert validation.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
     assert validation.validate(world.library, ["web"], content=True).problems == ()
-    side = f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n"
-    world.committed("global/scripts/unversioned/x.sh.md", side)
-    assert (SCRIPT, "source", f"its source is gone: {tmp_path}/gone.sh") in found(world)
+    doc = world.bring(put_file(tmp_path / "gone.md", "# X\n")).written[0]
+    (tmp_path / "gone.md").unlink()
+    assert (doc.id, "source", f"its source is gone: {tmp_path}/gone.md") in found(world)
     problems = validation.validate(world.library, content=True).problems
-    assert {one.path for one in problems} == {path, "global/scripts/unversioned/x.sh.md"}
+    assert {one.path for one in problems} == {path, doc.path}
 
 
 def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from a_server import Reply, Site, serving
+from ai_lessons import extensions
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.interfaces.cli.command import Command
 from interfaces.test_help import COMMANDS
@@ -24,6 +25,8 @@ EXAMPLES = [
     for path, command in COMMANDS.items()
     if isinstance(command, Command)
     for example in command.typed(" ".join(("ai-lessons", *path)))
+    # a kind that no feature here adds
+    if "--type script" not in example or "script" in extensions.named("planners")
 ]
 UNREACHABLE, REFUSED = 7, 8
 """`model pull` in a test that has no network."""

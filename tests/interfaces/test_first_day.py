@@ -85,8 +85,7 @@ def test_kind_and_type_are_one_option(run: Run, knowledge: Path) -> None:
 def test_files_are_added_as_what_they_are(run: Run, knowledge: Path) -> None:
     Path("page.md").write_text(NOTES)
     Path("count.sh").write_text("#!/bin/sh\nls | wc -l\n")
-    for name, handle in (("page.md", "[D-"), ("count.sh", "[S-")):
-        assert run("contribute", "add-resource", name).out.startswith(handle)
+    assert run("contribute", "add-resource", "page.md").out.startswith("[D-")
     assert run(
         "contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text"
     ).out.startswith("[D-")

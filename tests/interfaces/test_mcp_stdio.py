@@ -9,8 +9,9 @@ import pytest
 
 import ai_lessons
 from ai_lessons.interfaces import mcp
+from ai_lessons.interfaces.mcp.tools import DEFAULT
 from interfaces.mcp_peer import PATIENCE, Peer, hello, message, piped, served
-from interfaces.mcp_world import over_stdio
+from interfaces.mcp_world import of_features_here, over_stdio
 from interfaces.world import LESSON, Run, run_inside
 from real_world import Git, put_file
 
@@ -51,7 +52,7 @@ def pages(knowledge: Path) -> Path:
 
 def test_the_official_client_finds_everything(knowledge: Path) -> None:
     with over_stdio() as agent:
-        assert len(agent.tools()) == 10
+        assert list(agent.tools()) == of_features_here(DEFAULT)
         assert "[L-8F3K2A]" in agent.reads("search", query="workflow statuses")
         prompts = {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         assert {"before_task", "after_task"} <= prompts
@@ -70,7 +71,7 @@ def test_nothing_but_the_protocol_is_on_stdout_of_the_command_of_the_command_lin
 ) -> None:
     with served("admin", "mcp", "--tools", "all", code=NOISY) as peer:
         peer.greet()
-        assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > 10
+        assert len(peer.answer(peer.send("tools/list"))["result"]["tools"]) > len(DEFAULT)
         first = peer.answer(peer.call("search", query="workflow"))
         second = peer.answer(peer.call("search", query="statuses"))
         assert first["result"]["isError"] is second["result"]["isError"] is False

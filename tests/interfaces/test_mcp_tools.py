@@ -495,7 +495,7 @@ def test_without_a_repository_every_tool_says_what_is_wrong_and_recovers(
         if what == "gone later":
             assert agent.call("search", query="workflow")["lessons"]
             knowledge.rename(kept)
-        for tool in DEFAULT:
+        for tool in of_features_here(DEFAULT):
             told = agent.fails(tool, **CALLS[tool])
             assert (
                 "not valid TOML" if what == "settings" else "no knowledge repository at"

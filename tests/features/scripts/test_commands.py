@@ -51,3 +51,9 @@ def test_the_help_of_every_day_has_it_and_its_short_form_runs(run: Run, knowledg
     assert "  run S-9XW2RB " in run().out
     assert run("admin", "trust-script", "S-9XW2RB", "--yes").code == 0
     assert run("run", "S-9XW2RB", "--", "x").out == "workflow x\n"
+
+
+def test_a_file_that_begins_as_a_script_is_added_as_one(run: Run, knowledge: Path) -> None:
+    Path("count.sh").write_text("#!/bin/sh\nls | wc -l\n")
+    assert run("contribute", "add-resource", "count.sh").out.startswith("[S-")
+    assert "run S-9XW2RB" in run().out.partition("Every day:\n")[2].partition("\n\n")[0]

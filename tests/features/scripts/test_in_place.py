@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, resource_refresh, sources
+from ai_lessons.app import entries, outdated, resource_refresh, sources, validation
 from ai_lessons.errors import Refused
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
@@ -157,3 +157,15 @@ def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_i
     assert [
         (one.title, "changed" in one.reason) for one in sources.stale(world.library.primary)
     ] == [("older.sh", True)]
+
+
+def test_a_script_in_place_whose_file_is_gone_is_to_be_reviewed(
+    world: World, tmp_path: Path
+) -> None:
+    side = f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n"
+    world.committed("global/scripts/unversioned/x.sh.md", side)
+    (row,) = outdated.review(world.library)
+    assert (row.entry.id, row.reason) == (SCRIPT, "source")
+    assert row.detail == f"its source is gone: {tmp_path}/gone.sh"
+    (problem,) = validation.validate(world.library, content=True).problems
+    assert problem.path == "global/scripts/unversioned/x.sh.md"
