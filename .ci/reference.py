@@ -29,8 +29,6 @@ from ai_lessons.app import (
     outdated,
     pinned_signers,
     program_hooks,
-    resource_refresh,
-    resources,
     review,
     rule_audit,
     search_index,
@@ -318,10 +316,7 @@ def schemas() -> dict[str, str]:
 
 ANSWERS: Mapping[str, Any] = {
     "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": answers.Written,
-    "`contribute add-resource`": answers.Imported,
     "each of `skipped`": answers.Skipped,
-    "`contribute add-resource --preview`": (resources.PassagePreview,),
-    "`contribute refresh`": (resource_refresh.Refreshed,),
     "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
     "`contribute feedback`; of several an array": editing.Feedback,
     "`recall context`": answers.Context,

@@ -61,8 +61,15 @@ def copied(target: Path) -> None:
 
 
 def take_out(tree: Path, feature: str) -> tuple[int, int]:
-    """Delete the folder, the tests, the row, and lines of `pyproject.toml` that name it; how many files and lines."""
+    """Delete the folder, the tests, the row, and lines of `pyproject.toml` that name it; how many files and lines.
+
+    So with every feature that needs it.
+    """
     files = lines = 0
+    for row in extensions.rows():
+        if feature in row.needs and (tree / "src/ai_lessons/features" / row.name).exists():
+            more_files, more_lines = take_out(tree, row.name)
+            files, lines = files + more_files, lines + more_lines
     for folder in (tree / "src/ai_lessons/features" / feature, tree / "tests/features" / feature):
         for file in folder.rglob("*"):
             if file.is_file():

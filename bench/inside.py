@@ -17,12 +17,13 @@ import time
 from pathlib import Path
 from statistics import median
 
-from ai_lessons.app import entries, resources, search
-from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app import entries, search
+from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library
 from ai_lessons.interfaces import library_options
 from ai_lessons.model.entries import Kind
 from ai_lessons.settings import load
+from bench import taking_in
 
 CALLS = 5
 
@@ -59,8 +60,8 @@ def importing(library: Library, folder: str, word: str) -> dict[str, float]:
     """Seconds of importing a folder of docs and of the first search after it; the search must find the word."""
     search.search(library, Query("load everything that a search needs"))
     marks = [(time.perf_counter(), time.process_time())]
-    resources.add_resources(
-        library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True)
+    taking_in.add_resources(
+        library, taking_in.draft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True)
     )
     marks.append((time.perf_counter(), time.process_time()))
     answer = search.search(library, Query(word, limit=3))

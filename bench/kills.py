@@ -33,16 +33,16 @@ from ai_lessons.app import (
     entries,
     pending_rules,
     proposals,
-    resources,
     review,
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.store import Store
 from ai_lessons.model.entries import Kind
+from bench import taking_in
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ def bring(place: Place) -> Callable[[Library], None]:
     folder.mkdir(exist_ok=True)
     for n in range(DOCS):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\nText {place.count}.\n", encoding="utf-8")
-    draft = ResourceDraft(Kind.DOC, [str(folder)], project=f"q{place.count}", recursive=True)
+    draft = taking_in.draft(Kind.DOC, [str(folder)], project=f"q{place.count}", recursive=True)
     return lambda library: say(
-        *(one.path for one in resources.add_resources(library, draft).written)
+        *(one.path for one in taking_in.add_resources(library, draft).written)
     )
 
 

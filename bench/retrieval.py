@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import index_upkeep, repository_settings, resources, search
-from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app import index_upkeep, repository_settings, search
+from ai_lessons.app.answers import Query
 from ai_lessons.app.options import Options
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library, RepositorySession
@@ -26,7 +26,7 @@ from ai_lessons.model.config import Chunking
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search.ranking import fuse
 from ai_lessons.settings import folders
-from bench import corpora, metrics
+from bench import corpora, metrics, taking_in
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world
 from bench.inside import provide_model
 
@@ -170,9 +170,9 @@ def repository(
         for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
             if key in sizes:
                 repository_settings.config_set(library, f"search.chunking.{key}", sizes[key])
-        resources.add_resources(
+        taking_in.add_resources(
             library,
-            ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True),
+            taking_in.draft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True),
         )
         indexed = index_upkeep.reindex(library)
     print(f"{judged.name}: {len(judged.documents)} documents, {indexed.passages} passages, "

@@ -15,14 +15,14 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import index_upkeep, resources, search
-from ai_lessons.app.answers import Query, ResourceDraft
+from ai_lessons.app import index_upkeep, search
+from ai_lessons.app.answers import Query
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.model.versions import newest_first
 from ai_lessons.settings import folders
-from bench import corpora
+from bench import corpora, taking_in
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
 from bench.inside import provide_model
 from bench.retrieval import options
@@ -125,14 +125,14 @@ def imported(
     with Library(repo, chosen) as library:
         for version in versions:
             start = time.perf_counter()
-            draft = ResourceDraft(
+            draft = taking_in.draft(
                 kind=Kind.DOC,
                 paths=(str(source / version),),
                 project="etcd",
                 versions=(version,),
                 recursive=True,
             )
-            pages = len(resources.add_resources(library, draft).written)
+            pages = len(taking_in.add_resources(library, draft).written)
             took = time.perf_counter() - start
             if not pages:  # kept from an earlier run
                 continue

@@ -6,11 +6,9 @@ ends when its seconds are over, so that nothing depends on how busy the machine 
 
 from __future__ import annotations
 
-import io
 import resource
 import subprocess
 import sys
-import zipfile
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -74,50 +72,6 @@ def diff() -> None:
     changed = [line if n % 2 else f"new {n}\n" for n, line in enumerate(lines)]
     found = unified("a", "".join(lines).encode(), "".join(changed).encode())
     assert found.count("\n-") == found.count("\n+") - 1 == 20_000
-
-
-def sitemap() -> None:
-    pytest.importorskip("urllib3")
-    from ai_lessons.connectors.web import locations
-
-    assert locations("<loc>" + " " * 2_000_000 + "</loc>" + "<loc>" * 400_000) == [""]
-
-
-def html() -> None:
-    pytest.importorskip("trafilatura")
-    from ai_lessons.connectors.web import convert
-
-    for pump in (
-        "<article>a",
-        "<main>a",
-        "<!--",
-        "<a ",
-        "<a b='",
-        "<a b=",
-        "</",
-        "<?",
-        "<div>",
-        "<![CDATA[",
-    ):
-        with suppress(AiLessonsError):
-            convert("a.html", ".html", f"<body>{pump * (200_000 // len(pump))}".encode())
-    with pytest.raises(AiLessonsError, match="more than 300,000 tags"):
-        convert("a.html", ".html", b"<p>a" * 400_000)
-
-
-def docx() -> None:
-    pytest.importorskip("mammoth")
-    from ai_lessons.connectors.web import convert
-
-    for paragraphs, said in (
-        (400_000, "more than 300,000 tags"),
-        (20_000_000, "in it has more than 32 MB"),
-    ):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
-            made.writestr("word/document.xml", b"<w:p/>" * paragraphs)
-        with pytest.raises(AiLessonsError, match=said):
-            convert("a.docx", ".docx", packed.getvalue())
 
 
 def approval() -> None:
@@ -211,7 +165,7 @@ def anchored() -> None:
 
 READERS: dict[str, Callable[[], None]] = {
     one.__name__: one
-    for one in (markdown, merge, diff, sitemap, html, docx, approval, others, anchored)
+    for one in (markdown, merge, diff, approval, others, anchored)
 }
 
 

@@ -26,7 +26,9 @@ class CommandRow(NamedTuple):
 
     `words` are how it is called: one below the program itself, two in a group. `help` is its line
     in the help of the program, which loads no command; without one it is a short name that no help
-    lists. In a group it is listed behind the command `after`, in the `section` of the help that has
+    lists but that in the section `Short forms`.
+
+    In a group it is listed behind the command `after`, in the `section` of the help that has
     this heading, or only with `--all`.
 
     A short name with an `example` is among those of every day in the help of the program, behind
@@ -80,15 +82,15 @@ class Feature(NamedTuple):
     - `keys`: of frontmatter. What follows up to `beside` is asked of entries that state one of
       them, and of no other.
     - `planners`: classes that decide what files become that are added, by the kind of entry, see
-      `app.resource_plan.Planner`.
+      `features.intake.plan.Planner`.
     - `elsewhere`: a class that leads to texts outside of the repository, whose path stands in its
       facts as `elsewhere`, see `search.catalog_update.Elsewhere`.
     - `problems`: what is wrong with an entry, see `app.write_checks.problems_of`.
     - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
       `facts_version` is raised where the same entry would give others.
     - `unproven`: why something that an entry states could not be tried here, see `app.effects`.
-    - `notes`: sentences below an answer, see `app.notes`; `beside`: a verdict on an entry that is
-      shown.
+    - `notes`: sentences below an answer, and `notes_whole`: below an entry that is shown whole, see
+      `app.notes`; `beside`: a verdict on an entry that is shown.
     - `effects`: what a proposal would do once it is approved, see `app.effects`: `stated` by what
       its text says, `code` in the code around, `sessions` in past ones.
     - `shown`: the words of `recall show` for a key of frontmatter, from its value; `described`:
@@ -106,7 +108,9 @@ class Feature(NamedTuple):
     - `doctor`: checks by the name of their line, see `app.health`.
     - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
       that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
-      `refresh`: takes in what moved on, see `app.resources`.
+      `refresh`: takes in what moved on, see `features.intake.refreshing`.
+    - `reread`: takes in again what lies elsewhere, before it is indexed anew, see
+      `app.index_upkeep`.
     - `guard`: asked before a write, with the library, the repository and the changes; raises
       Refused.
     - `tables`: `app.overview.Table`s by the page of `look` on which they stand, of a library.
@@ -134,6 +138,7 @@ class Feature(NamedTuple):
     facts: str = ""
     facts_version: int = 1
     notes: str = ""
+    notes_whole: str = ""
     beside: str = ""
     unproven: str = ""
     effects: Mapping[str, str] = NOTHING
@@ -153,6 +158,7 @@ class Feature(NamedTuple):
     unseen: str = ""
     stale: str = ""
     refresh: str = ""
+    reread: str = ""
     guard: str = ""
     tables: Mapping[str, str] = NOTHING
     settings: Mapping[str, str] = NOTHING

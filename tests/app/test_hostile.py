@@ -22,7 +22,6 @@ from ai_lessons.app import (
     rule_audit,
     search,
     sharing,
-    sources,
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
@@ -355,7 +354,6 @@ def test_a_repository_without_commits_and_entries_answers_everything(
         assert validation.validate(library).problems == ()
         assert health.stats(library).commits_30_days == 0
         assert index_upkeep.reindex(library).entries == 0
-        assert tuple(sources.stale(library.primary)) == ()
         assert sharing.save(library) == ((), ())
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
         with pytest.raises(NotFound, match="L-8F3K2A"):
@@ -368,20 +366,6 @@ def test_a_repository_without_commits_and_entries_answers_everything(
         assert git(root, "log", "--format=%s") == "Add lesson: The first"
         assert entries.log(library, made.id)[0].commit == made.commit
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
-
-
-def test_a_file_of_five_megabytes_is_taken_and_one_over_the_limit_is_named(
-    world: World, tmp_path: Path
-) -> None:
-    text = "# Large\n\n" + "A sentence about limnology. " * 190_000
-    (tmp_path / "large.md").write_text(text)
-    assert len(text) > 5_000_000
-    made = world.bring(tmp_path / "large.md").written[0]
-    assert len(entries.show(world.library, made.id).body) == len(text)
-    assert validation.validate(world.library).problems == ()
-    (tmp_path / "huge.md").write_bytes(b"x\n" * 5_000_000)
-    with pytest.raises(InvalidEntry, match=r"huge\.md.*bytes"):
-        world.bring(tmp_path / "huge.md")
 
 
 def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -> None:

@@ -16,13 +16,12 @@ from ai_lessons.app import (
     migration,
     proposals,
     repository_settings,
-    resources,
     review,
     search,
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, Query, ResourceDraft, RuleDraft
+from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
 from ai_lessons.app.migration import migrate
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
@@ -136,9 +135,6 @@ def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
 
 WRITES: dict[str, Callable[[Library, Path], object]] = {
     "add-lesson": lambda it, _: editing.add_lesson(it, LessonDraft("New")),
-    "add-resource": lambda it, file: resources.add_resources(
-        it, ResourceDraft(Kind.DOC, [str(file)])
-    ),
     "update": lambda it, _: editing.update(it, LESSON, title="Other"),
     "edit": lambda it, _: editing.edit(it, LESSON, lambda text, _: text + "More.\n"),
     "delete": lambda it, _: editing.delete(it, [LESSON]),

@@ -9,14 +9,11 @@ from ai_lessons.app import (
     editing,
     outdated,
     proposals,
-    resource_refresh,
     review,
-    sources,
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
 from real_world import Git, put_file
 
@@ -201,29 +198,6 @@ def test_knowledge_inside_of_code_is_about_that_code(
         )
     finally:
         inner.close()
-
-
-def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(
-    world: World, tmp_path: Path
-) -> None:
-    source = put_file(tmp_path / "notes" / "api.md", "# Api\n\nOne.\n")
-    doc = world.bring(source, kind=Kind.DOC).written[0]
-    assert found(world) == []
-    source.write_text("# Api\n\nTwo.\n")
-    told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
-    assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
-    (stale,) = sources.stale(world.library.primary)
-    assert (stale.handle, stale.path, f"refresh {doc.handle}" in stale.reason) == (
-        doc.handle,
-        told,
-        True,
-    )
-    resource_refresh.refresh(world.library, [doc.id])
-    assert found(world) == []
-    source.unlink()
-    assert found(world) == [(doc.id, "source", f"its source is gone: {told}")]
-    source.parent.rmdir()
-    assert found(world) == []  # another machine
 
 
 def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(

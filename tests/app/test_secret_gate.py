@@ -15,20 +15,16 @@ from ai_lessons.app import (
     linking,
     proposals,
     repository_settings,
-    resource_refresh,
-    resources,
     review,
     secrets,
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft
+from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
 from ai_lessons.app.setup import init_repository
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
-from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, World, lesson, rule
-from real_world import put_file
 
 # made up, and put together so that no scanner finds them
 RANDOM = "q7Zk3Xw9Rt5Lm1Vb8Nc4Hs6Jd2Fg0PyTaUeWoQiKx"
@@ -59,20 +55,6 @@ def mark_of(error: InvalidEntry) -> str:
     return str(re.findall(r"\[([0-9a-f]{12}): REASON\]", error.problems[0].message)[0])
 
 
-def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
-    file = world.root.parent / "keys.md"
-    allowing = f"allow_secrets:\n  - {secrets.fingerprint(KEY)}: the vendor publishes it\n"
-    file.write_text(f"---\nkind: doc\n{allowing}---\n{SECRET}")
-    draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
-    with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
-        resources.add_resources(world.fresh(agent="bot"), draft)
-    assert not in_git(world)
-    (made,) = resources.add_resources(world.fresh(), draft).written
-    editing.update(
-        world.fresh(agent="bot"), made.id, title="What git has already an agent may keep"
-    )
-
-
 def in_git(world: World) -> bool:
     """Whether any commit, on whatever branch, holds the secret."""
     return bool(world.git(world.root, "log", "--all", "-S", KEY, "--format=%h"))
@@ -97,7 +79,6 @@ JOBS: dict[str, Callable[[World], object]] = {
         w.write("notes/plain.md", f"# Plain\n\n{SECRET}"),
         validation.adopt(w.library, ["notes/plain.md"]),
     ),
-    "describe": lambda w: w.bring(w.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")),
     "suggest": lambda w: proposals.suggest_rule(w.library, RuleDraft("Use the key", SECRET)),
     "propose": lambda w: (w.write("p/rules/a.md", rule(SECRET)), proposals.propose(w.library)),
     "setting": lambda w: repository_settings.config_set(
@@ -113,54 +94,6 @@ def test_no_job_brings_a_secret_into_git(world: World, job: Callable[[World], ob
         job(world)
     assert KEY not in str(told.value)
     assert not in_git(world)
-
-
-def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(
-    world: World, tmp_path: Path
-) -> None:
-    one, two = tmp_path / "one.md", tmp_path / "two.md"
-    for file in (one, two):
-        file.write_text(f"# {file.stem}\n\nText.\n")
-        world.bring(file)
-    one.write_text(f"# one\n\n{SECRET}")
-    two.write_text("# two\n\nAnother text.\n")
-    library = world.library
-    with pytest.raises(InvalidEntry, match="GitLab") as told:
-        resource_refresh.refresh(library, ["global/docs/unversioned/one.md"])
-    done = {answer.title: answer for answer in resource_refresh.refresh(library, (), every=True)}
-    assert "GitLab" in done["one"].warning
-    assert (done["one"].changed, done["two"].changed) == (False, True)
-    assert not in_git(world)
-    mark = mark_of(told.value)
-    with pytest.raises(UsageError, match="reason"):
-        resource_refresh.refresh(
-            library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")]
-        )
-    resource_refresh.refresh(
-        library,
-        (),
-        every=True,
-        allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")],
-    )
-    assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read(
-        "global/docs/unversioned/one.md"
-    )
-    assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
-    assert validation.validate(world.library).problems == ()
-    one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
-    with pytest.raises(InvalidEntry, match="Stripe"):
-        resource_refresh.refresh(library, ["global/docs/unversioned/one.md"])
-
-
-def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> None:
-    file = tmp_path / "one.md"
-    file.write_text("# One\n")
-    world.bring(file)
-    file.write_text(f"# One\n\n{SECRET}")
-    with pytest.raises(InvalidEntry, match="GitLab") as told:
-        world.bring(file)
-    assert world.bring(file, allow_secrets=[(mark_of(told.value), "of the sandbox")]).written
-    assert validation.validate(world.library).problems == ()
 
 
 def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(
@@ -258,8 +191,8 @@ def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) 
     world.write("notes.txt", SECRET)  # no file of ours
     world.commit()
     assert sharing.sync(world.library).sent == 1
-    page = put_file(tmp_path / "page.md", f"# Page\n\n{SECRET}")
-    world.bring(page, allow_secrets=[(mark_of(told.value), "of the sandbox")])
+    allowed = f"allow_secrets:\n  - {mark_of(told.value)}: of the sandbox\n"
+    world.committed("p/docs/unversioned/page.md", f"---\n{allowed}---\n# Page\n\n{SECRET}")
     assert sharing.sync(world.library).sent == 1
 
 
@@ -309,13 +242,9 @@ def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(
     assert "secret.md" not in world.git(folder, "ls-files")
 
 
-def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(
-    world: World, tmp_path: Path
-) -> None:
-    (tmp_path / f"{KEY}.md").write_text("# A page\n")
+def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World) -> None:
     jobs: tuple[Callable[[], object], ...] = (
         lambda: world.add("A lesson", project=KEY),
-        lambda: world.bring(tmp_path / f"{KEY}.md"),
         lambda: proposals.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
         lambda: world.add("A lesson", tags=[KEY]),
     )
@@ -476,20 +405,6 @@ def test_a_secret_that_git_has_already_does_not_stop_another_change(world: World
     assert (problem.path, problem.line > 0) == ("p/lessons/a.md", True)
     assert "Slack" in problem.message
     assert FAKE["Slack"] not in problem.message
-
-
-def test_a_page_of_a_folder_that_holds_a_secret_is_left_out_alone(
-    world: World, tmp_path: Path
-) -> None:
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    (folder / "good.md").write_text("# Good\n")
-    (folder / "bad.md").write_text(f"# Bad\n\n{FAKE['Stripe']}\n")
-    came = world.bring(folder, recursive=True)
-    assert world.titles() == ["Good"]
-    ((path, reason),) = came.skipped
-    assert path.endswith("bad.md")
-    assert "Stripe" in reason
 
 
 PATTERNS = [pattern for detector in detectors() for pattern in detector.denylist]

@@ -15,17 +15,15 @@ from ai_lessons.app import (
     health,
     index_upkeep,
     program_hooks,
-    resources,
     search,
     setup,
     sharing,
     vector_sharing,
 )
-from ai_lessons.app.answers import Answer, Query, ResourceDraft
+from ai_lessons.app.answers import Answer, Query
 from ai_lessons.app.index_places import left_packs
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.sync import Synced
-from ai_lessons.model.entries import Kind
 from ai_lessons.search import vector_packs
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.vector_packs import pack_of, read_pack
@@ -513,20 +511,3 @@ def test_a_full_disk_stops_no_sync(team: Team, ann: Clone) -> None:
         done = ann.sync()
     assert [note for note in done.notes if note.startswith("vectors were not sent: ")], done.notes
     assert any(note.startswith("vectors sent to origin") for note in ann.sync().notes)
-
-
-def test_an_import_says_what_is_missing_and_is_found_by_words_at_once(
-    team: Team, ann: Clone, tmp_path: Path
-) -> None:
-    for number in range(30):
-        put_file(
-            tmp_path / "pages" / f"{number}.md", f"# Page {number}\n\nSomething of {number}.\n"
-        )
-    draft = ResourceDraft(
-        Kind.DOC, project="pages", paths=(str(tmp_path / "pages"),), recursive=True
-    )
-    with ann.library() as library:
-        done = resources.add_resources(library, draft)
-    what = "30 of 42 passages have no vector yet: they are found by words"
-    assert done.notes == (f"{what}, and by meaning after ai-lessons admin reindex",)
-    assert ann.counted() == (42, 12)

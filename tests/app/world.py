@@ -7,22 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.app import editing, entries, resources, review
+from ai_lessons.app import editing, entries, review
 from ai_lessons.app import search as app_search
 from ai_lessons.app.answers import (
     Answer,
-    Imported,
     LessonDraft,
     Listing,
     Query,
-    ResourceDraft,
     Written,
 )
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace
-from ai_lessons.model.entries import LESSONS, Filter, Kind
+from ai_lessons.model.entries import LESSONS, Filter
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
 
@@ -100,10 +98,6 @@ class World:
 
     def add(self, title: str, content: str = "", **more: Any) -> Written:
         return editing.add_lesson(self.library, LessonDraft(title, content, **more))
-
-    def bring(self, *paths: str | Path, kind: Kind = Kind.DOC, **more: Any) -> Imported:
-        draft = ResourceDraft(kind, [str(path) for path in paths], **more)
-        return resources.add_resources(self.library, draft)
 
     def search(self, text: str, **more: Any) -> Answer:
         return app_search.search(self.library, query(text, **more))

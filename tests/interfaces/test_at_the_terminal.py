@@ -8,7 +8,7 @@ import pytest
 
 from interfaces.a_terminal import Spawn, editor, finish, reply
 from interfaces.world import PROGRAM, Run, environment
-from real_world import Git, put_file
+from real_world import Git
 
 
 def test_an_entry_is_edited_in_the_users_editor(
@@ -111,30 +111,6 @@ def test_a_table_fits_the_terminal(spawn: Spawn, knowledge: Path) -> None:
     lines = finish(spawn("recall", "list"))[1].splitlines()
     assert max(map(len, lines)) <= 100
     assert any(line.startswith("L-8F3K2A") for line in lines)
-
-
-def test_an_interrupted_import_leaves_nothing_half_done(
-    spawn: Spawn, knowledge: Path, tmp_path: Path, git: Git, run: Run
-) -> None:
-    many = tmp_path / "many"
-    for n in range(4000):
-        put_file(many / f"n{n}.md", f"# Note {n}\n\n" + "word " * 300)
-    child = spawn(
-        "contribute",
-        "add-resource",
-        "--type",
-        "doc",
-        "--path",
-        shlex.quote(str(many)),
-        "--recursive",
-    )
-    child.expect(r"\[#*-+\]")
-    child.sendintr()
-    code, text = finish(child)
-    assert (code, "what was already written is kept" in text) == (130, True), text
-    git(knowledge, "fsck", "--strict")
-    assert run("recall", "list", "--json").code == 0
-    assert run("admin", "validate").code == 0
 
 
 @pytest.mark.parametrize("streams", ["--content x", "--content x > out", "- < text"])

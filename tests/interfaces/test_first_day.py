@@ -82,15 +82,6 @@ def test_kind_and_type_are_one_option(run: Run, knowledge: Path) -> None:
         assert run(*command, "--kind", "script").out == run(*command, "--type", "script").out
 
 
-def test_files_are_added_as_what_they_are(run: Run, knowledge: Path) -> None:
-    Path("page.md").write_text(NOTES)
-    Path("count.sh").write_text("#!/bin/sh\nls | wc -l\n")
-    assert run("contribute", "add-resource", "page.md").out.startswith("[D-")
-    assert run(
-        "contribute", "add-resource", "count.sh", "--kind", "doc", "--title", "Text"
-    ).out.startswith("[D-")
-
-
 def test_a_script_of_a_person_says_whose_words_it_adds_and_an_agent_cannot(
     run: Run, knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,27 +95,6 @@ def test_a_script_of_a_person_says_whose_words_it_adds_and_an_agent_cannot(
     assert origin("--title", "A cron job of mine found this", "--from", "user") == "user"
     monkeypatch.setenv("QWEN_CODE", "1")
     assert origin("--title", "An agent says that it were me", "--from", "user") == "ai"
-
-
-def test_docs_take_their_versions_from_the_names_of_their_folders_where_that_is_asked_for(
-    run: Run, knowledge: Path
-) -> None:
-    for folder in ("v1/guide", "2.4.x", "drafts"):
-        put_file(Path(folder, "page.md"), NOTES)
-    words = (
-        "contribute",
-        "add-resource",
-        "--recursive",
-        "--project",
-        "n",
-        "--version",
-        "auto",
-        "--json",
-    )
-    done = run(*words, "v1", "2.4.x", "drafts")
-    assert [entry["path"] for entry in done.json["written"]] == [
-        "n/docs/v1/guide/page.md", "n/docs/2.4.x/page.md", "n/docs/unversioned/drafts/page.md",
-    ]  # fmt: skip
 
 
 def test_an_entry_is_named_by_its_title_or_its_path_too(
@@ -203,7 +173,6 @@ def test_short_forms_do_what_their_long_ones_do(run: Run, knowledge: Path) -> No
         "approve": ("admin", "approve-rule"),
         "delete": ("contribute", "delete"),
         "conflicts": ("admin", "conflicts"),
-        "refresh": ("contribute", "refresh"),
         "propose": ("contribute", "propose"),
     }
     shown = " ".join(run("--help").out.partition("Short forms:")[2].split())
@@ -218,7 +187,6 @@ def test_short_forms_do_what_their_long_ones_do(run: Run, knowledge: Path) -> No
     for short in ("conflicts", "propose"):
         # neither has anything to do here, and each says so in its own words
         assert run(short) == run(*long_forms[short])
-    assert run("refresh", "--all").code == 0
 
 
 def test_a_place_may_be_named_by_its_whole_path(

@@ -13,7 +13,7 @@ from ai_lessons.interfaces.mcp.tools import DEFAULT
 from interfaces.mcp_peer import PATIENCE, Peer, hello, message, piped, served
 from interfaces.mcp_world import of_features_here, over_stdio
 from interfaces.world import LESSON, Run, run_inside
-from real_world import Git, put_file
+from real_world import Git
 
 MANY = 500
 SKILL = "skill://{name}/{+path}"
@@ -39,15 +39,6 @@ def ended(peer: Peer) -> int:
     peer.process.stdin.close()
     assert peer.process.stdout.read() == ""
     return peer.process.wait(PATIENCE)
-
-
-@pytest.fixture
-def pages(knowledge: Path) -> Path:
-    """A folder of many small docs."""
-    folder = knowledge.parent / "pages"
-    for number in range(MANY):
-        put_file(folder / f"page-{number}.md", f"# Page {number}\n\nText {number}.\n")
-    return folder
 
 
 def test_the_official_client_finds_everything(knowledge: Path) -> None:
@@ -168,43 +159,6 @@ def test_a_server_sees_the_tiers_that_are_there_at_each_call(
         monkeypatch.chdir(hermetic)
         shutil.rmtree(shop)
         assert str(user) in add("After the project was removed")
-
-
-def test_a_cancelled_import_leaves_nothing_and_reads_are_answered_during_another(
-    knowledge: Path, pages: Path, git: Git
-) -> None:
-    before = git(knowledge, "rev-parse", "HEAD")
-    asked = {"type": "doc", "path": str(pages), "recursive": True}
-    with served() as peer:
-        peer.greet()
-        number = peer.call("add_resource", token="t", **asked)
-        noted = peer.until(lambda came: came["params"]["total"] >= MANY)["params"]
-        assert noted["progressToken"] == "t"
-        assert noted["progress"] < noted["total"]
-        peer.send("notifications/cancelled", asks=False, requestId=number)
-        found = peer.answer(peer.call("search_resources", query="Page 7"))["result"]
-        assert not [
-            doc for doc in found["structuredContent"]["docs"] if doc["title"].startswith("Page")
-        ]
-        written = peer.answer(peer.call("add_lesson", title="After", content="C"))
-        assert written["result"]["isError"] is False
-        assert not [came for came in peer.came if came.get("id") == number]
-        assert git(knowledge, "rev-list", "--count", f"{before}..HEAD") == "1"
-        assert git(knowledge, "status", "--porcelain") == ""
-        peer.came.clear()
-        importing = peer.call("add_resource", token="u", **asked)
-        peer.until(lambda came: came.get("params", {}).get("total", 0) >= MANY)
-        searching = peer.call("search", query="workflow")
-        peer.answer(importing)
-        order = [came["id"] for came in peer.came if came.get("id") in {importing, searching}]
-        assert order[0] == searching
-        progress = [
-            m["params"]["progress"]
-            for m in peer.came
-            if m.get("method") == "notifications/progress"
-        ]
-        assert progress == sorted(progress)
-        assert ended(peer) == 0
 
 
 def test_requests_with_the_end_of_the_input_behind_them_are_all_answered_and_done_also_by_a_second_start(

@@ -319,25 +319,6 @@ def test_all_problems_of_a_lesson_are_told(agent: Agent) -> None:
     )
 
 
-def test_a_file_and_a_folder_become_resources(agent: Agent, knowledge: Path, git: Git) -> None:
-    folder = knowledge.parent / "notes"
-    for name in ("one", "two"):
-        put_file(folder / f"{name}.md", f"# {name}\n\nText of {name}.\n")
-    one = agent.call(
-        "add_resource", type="doc", path=str(folder / "one.md"), versions=["v1"], title="First"
-    )
-    assert one["written"][0]["path"].endswith("docs/v1/one.md")
-    both = agent.call("add_resource", type="doc", path=str(folder), recursive=True, project="notes")
-    assert len(both["written"]) == 2
-    assert git(knowledge, "log", "-1", "--format=%s") == "Add 2 docs"
-    (folder / "one.md").write_text("# one\n\nNew text.\n")
-    again = agent.call("refresh_resource", resource_id=one["written"][0]["handle"])
-    assert again["refreshed"][0]["changed"] is True
-    assert "New text." in agent.reads("get", id=one["written"][0]["handle"])
-    assert agent.call("refresh_resource", all=True)["refreshed"]
-    assert "missing.md" in agent.fails("add_resource", type="doc", path=str(folder / "missing.md"))
-
-
 def test_which_of_two_entries_is_asked(log: Path, knowledge: Path) -> None:
     body = "---\nid: 01JD3Z8QK5W7M2X9V4T{}ABCDEF\nkind: doc\ntitle: Twin of {}\n---\nText {}.\n"
     for number, project in enumerate(("shop", "till")):

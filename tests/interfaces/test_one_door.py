@@ -105,7 +105,7 @@ def test_names_of_folders_files_branches_and_remotes_are_behind_the_frame(
         ("recall", "show", MARK), ("recall", "show", NAME), ("recall", "search", MARK), ("admin", "pending-rules"),
         ("contribute", "update", NAME, "--title", NAME), ("recall", "context", "--project", NAME),
         ("contribute", "add-lesson", "--title", NAME[2:], "--content", MARK), ("admin", "undo"),
-        ("contribute", "add-resource", "--type", "doc", "--path", str(folder)), ("recall", "show", f"R-{MARK}"),
+        ("recall", "show", f"R-{MARK}"),
     )  # fmt: skip
     for call in calls:
         done = run(*call)
@@ -132,7 +132,7 @@ def test_every_answer_and_error_of_a_tool_is_behind_the_frame(
         ("link", {"from_id": "7EEEEE", "to_id": LESSON, "relation": MARK}), ("mark_wrong", {"id": "7EEEEE"}),
         ("link", {"from_id": "7EEEEE", "to_id": LESSON, "relation": "related_to"}), ("load_lessons", {}),
         ("record_outcome", {"ref": "7EEEEE", "outcome": "helpful"}), ("context", {"project": "jira-api"}),
-        ("add_resource", {"type": "doc", "path": str(tmp_path / NAME)}), ("run_script", {"resource_id": "7EEEEE"}),
+        ("run_script", {"resource_id": "7EEEEE"}),
         ("suggest_rule", {"title": MARK, "rationale": MARK, "content": MARK}), ("pending_rules", {}),
     ]  # fmt: skip
     with inside(tmp_path / "log") as agent:

@@ -18,8 +18,6 @@ from ai_lessons.app.answers import (
     Written,
 )
 from ai_lessons.app.health import Check
-from ai_lessons.app.resource_refresh import Refreshed
-from ai_lessons.app.resources import PassagePreview
 from ai_lessons.app.search_index import ModelState
 from ai_lessons.app.validation import Report
 from ai_lessons.errors import Problem
@@ -270,11 +268,6 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
             Written(evil, evil, Kind.SCRIPT, evil, evil, None, proposed_on=evil), VIEW
         ),
         text_jobs.imported(Imported((), 0, (Skipped(evil, evil),), None), VIEW),
-        text_jobs.previews((PassagePreview(evil, evil, 1, evil),), VIEW),
-        text_jobs.refreshed(
-            (Refreshed(evil, evil, evil, changed=True, old_ref=evil, new_ref=None, warning=evil),),
-            VIEW,
-        ),
         text_jobs.report(Report((Problem(evil, evil),), (evil,), 1), VIEW),
         text_jobs.checks((Check(evil, evil, evil, evil),), VIEW),
         text_jobs.stale((Stale(evil, evil, evil, evil),), VIEW),

@@ -520,34 +520,29 @@ class LessonDraft(NamedTuple):
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
-class ResourceDraft(NamedTuple):
-    """What to import.
-
-    `paths` are files, folders (with `recursive`) or globs of the caller's file system.
-
-    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with
-    `allow_private`. `exclude`: globs of files to leave.
-    """
-
-    kind: Kind
-    paths: Sequence[str] = ()
-    title: str | None = None
-    versions: Sequence[str] = ()
-    project: str | None = None
-    tags: Sequence[str] = ()
-    recursive: bool = False
-    in_place: bool = False
-    allow_secrets: Sequence[tuple[str, str]] = ()
-    urls: Sequence[str] = ()
-    allow_private: bool = False
-    exclude: Sequence[str] = ()
-
-
 class Skipped(NamedTuple):
     """A file or entry that was left alone, and why."""
 
     path: str
     reason: str
+
+
+class Refreshed(NamedTuple):
+    """One doc looked at again.
+
+    `changed` says its file was rewritten; `diff` is a unified diff of the body.
+    """
+
+    handle: str
+    title: str
+    path: str
+    changed: bool = False
+    old_ref: str | None = None
+    new_ref: str | None = None
+    added: int = 0
+    removed: int = 0
+    diff: str = ""
+    warning: str = ""
 
 
 class Imported(NamedTuple):

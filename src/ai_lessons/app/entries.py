@@ -353,10 +353,7 @@ def _notes(opened: Library, repo: RepositorySession, summary: EntrySummary) -> t
     notes: list[str] = []
     if summary.kind is Kind.RULE:
         notes += repo.rules.notes
-    elif summary.elsewhere or summary.source_path:
-        # most are kept here, and need no look elsewhere
-        notes += app.sources.told_of_sources(opened, [summary])
-    return (*notes, *app.notes.notes_on(opened, [summary]))
+    return (*notes, *app.notes.notes_whole(opened, summary))
 
 
 def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:

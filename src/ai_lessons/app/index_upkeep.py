@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, NotFound, Unreachable, UsageError
+from ai_lessons import extensions
+from ai_lessons.errors import NotFound, Unreachable, UsageError
 from ai_lessons.model.entries import Filter
 
 if TYPE_CHECKING:
@@ -28,30 +29,15 @@ def reindex(
 
     `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached).
     """
-    from ai_lessons.app.resource_refresh import refresh
-    from ai_lessons.app.sources import source_of
-    from ai_lessons.app.trust import known_sources, source_mark
-
     repo = library.primary
     catalog = repo.current()
     summaries = list(map(repo.resolve, refs))
     if kinds:
         summaries += catalog.select(Filter(kinds=frozenset(kinds), status=None))
     notes: list[str] = []
-    for summary in summaries:
-        # scripts that are kept elsewhere are read again
-        place = None
-        if summary.elsewhere:
-            place = source_of(repo, summary)
-        if place and (
-            refs or source_mark(summary.id, place) in known_sources(repo.store.state_dir)
-        ):
-            try:
-                refresh(library, [summary.handle])
-            except AiLessonsError as error:
-                if refs:
-                    raise
-                notes.append(f"{summary.handle}: {error.message}")
+    if summaries:
+        for _, reread in extensions.added("reread"):
+            notes += reread(library, summaries, named=bool(refs))
     again = [summary.id for summary in summaries]
     repo.current()
     done = repo.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)

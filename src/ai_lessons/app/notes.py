@@ -67,6 +67,15 @@ def notes_on(library: Library, shown: Sequence[EntrySummary]) -> list[str]:
     return sentences
 
 
+def notes_whole(library: Library, summary: EntrySummary) -> list[str]:
+    """The sentences of features below an entry that is shown whole."""
+    sentences = notes_on(library, [summary])
+    for notes, _ in _asked("notes_whole", library.reading, [summary]):
+        notes_of: Callable[[Library, EntrySummary], Iterable[str]] = notes
+        sentences += notes_of(library, summary)
+    return sentences
+
+
 def with_verdicts(
     reading: Reading, shown: Sequence[EntrySummary], *, unasked: bool = False
 ) -> list[EntrySummary]:

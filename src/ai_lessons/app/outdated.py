@@ -9,9 +9,8 @@ from datetime import UTC, date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app import authorship, project_code, repetitions, sources
+from ai_lessons.app import authorship, project_code, repetitions
 from ai_lessons.app.link_effects import superseded_by
-from ai_lessons.app.sources import GONE
 from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.model import expression
 from ai_lessons.model.checks import day_of
@@ -52,12 +51,17 @@ def review(library: Library) -> tuple[Outdated, ...]:
     return tuple(Review(library.primary).everything())
 
 
+def rests(summary: EntrySummary, today: date) -> bool:
+    """Whether somebody looked at the entry so lately that it is not asked about again."""
+    seen = day_of(summary.reviewed)
+    return seen is not None and today < seen + REST
+
+
 def moved_on(repo: RepositorySession) -> Iterator[Stale]:
-    """Entries whose code or source moved on, with what features find.
+    """Entries whose code or source moved on, as features find them.
 
     `stale` of a feature takes the repository.
     """
-    yield from sources.stale(repo)
     for _, stale in extensions.added("stale"):
         yield from stale(repo)
 
@@ -95,7 +99,6 @@ class Review:
         self._cache = self._repo.usages.cache
         self._asked = authorship.questions(self._repo)
         self._repeated = repetitions.repetitions(self._repo)
-        self._gone = {entry.handle: entry for entry in sources.stale(self._repo)}
         self._of_features: dict[str, list[Outdated]] = {}
         for row in by_features(self._repo):
             self._of_features.setdefault(row.entry.id, []).append(row)
@@ -127,8 +130,12 @@ class Review:
 
     def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
         by, seen = day_of(summary.review_by), day_of(summary.reviewed)
-        rests = seen is not None and self._today < seen + REST
-        if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
+        resting = rests(summary, self._today)
+        if (
+            by is not None
+            and by <= self._today
+            and not (resting and seen is not None and by <= seen)
+        ):
             yield Outdated(summary, "review_by", f"it was to be reviewed by {by}")
         yield from (
             Outdated(summary, "asked", f"an agent asks: {question}")
@@ -136,7 +143,7 @@ class Review:
             if seen is None or str(seen) < day
         )
         yield from self._of_features.get(summary.id, ())
-        if rests:
+        if resting:
             return
         if kept := self._kept.get(summary.id):
             if kept.sessions.not_followed:
@@ -161,13 +168,6 @@ class Review:
             yield Outdated(
                 summary, "never_helpful", f"it was shown {tally.injected} times and never helped"
             )
-        if summary.handle in self._gone:
-            doc = self._gone[summary.handle]
-            if doc.reason == GONE:
-                what = "its source is gone"
-            else:
-                what = "its source has changed"
-            yield Outdated(summary, "source", f"{what}: {doc.path}")
         if (
             summary.kind is Kind.SCRIPT
             and self._cache

@@ -233,14 +233,6 @@ def search(library: Library, query: Query) -> Answer:
     if not query.typing or any(monotonic() - part.refreshed_at > TYPED for part in repo.every):
         repo.current()
     answer = find(repo, query)
-    scripts = []
-    for hit in answer.hits:
-        if hit.entry.kind is Kind.SCRIPT:
-            scripts.append(hit.entry)
-    if any(script.elsewhere or script.source_path for script in scripts):
-        from ai_lessons.app.sources import told_of_sources
-
-        answer = answer._replace(notes=(*answer.notes, *told_of_sources(library, scripts)))
     answer = answer._replace(
         notes=(*answer.notes, *notes_on(library, [hit.entry for hit in answer.hits]))
     )

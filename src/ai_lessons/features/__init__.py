@@ -55,6 +55,39 @@ ROWS: tuple[Feature, ...] = (
         folders=("skills_dir", "tools_dir"),
     ),
     Feature(
+        "intake",
+        commands=(
+            CommandRow(
+                ("contribute", "add-resource"),
+                "commands:add_resource",
+                after="link",
+                section="Commands",
+            ),
+            CommandRow(
+                ("contribute", "refresh"),
+                "commands:refresh",
+                after="add-resource",
+                section="Commands",
+            ),
+            CommandRow(
+                ("contribute", "refresh-resource"), "commands:refresh_resource", after="refresh"
+            ),
+            CommandRow(("refresh",), "commands:refresh", section="Short forms"),
+        ),
+        keys=("source_path", "source_url", "path"),
+        facts="facts:of_entry",
+        notes="sources:on_scripts",
+        notes_whole="sources:on_entry",
+        outdated="sources:outdated",
+        stale="sources:stale",
+        reread="refreshing:reread",
+        answers={
+            "`contribute add-resource`": "commands:ANSWER",
+            "`contribute add-resource --preview`": "jobs:PassagePreview[]",
+            "`contribute refresh`": "refreshing:Refreshed[]",
+        },
+    ),
+    Feature(
         "anchors",
         commands=(
             CommandRow(("recall", "about"), "commands:about", after="context", section="Commands"),
@@ -93,6 +126,7 @@ ROWS: tuple[Feature, ...] = (
     ),
     Feature(
         "scripts",
+        needs=("intake",),
         commands=(
             CommandRow(
                 ("run",),

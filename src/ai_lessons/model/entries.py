@@ -230,7 +230,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     ),
     Kind.SCRIPT: KindFacts(
         "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", *_COPIED, "interpreter")),
-        versioned=True, summarised=(*_COPIED, *REVIEW_KEYS),
+        versioned=True, summarised=REVIEW_KEYS,
     ),
     Kind.LESSON: KindFacts(
         "L", "lessons", "Lessons (context):",
@@ -247,7 +247,7 @@ KINDS: Mapping[Kind, KindFacts] = {
     Kind.DOC: KindFacts(
         "D", "docs", "Docs (reference):", dict.fromkeys((*_COPIED, *_OF_PAGE, "source")),
         versioned=True, statuses=NO_LONGER | {Status.ACTIVE, Status.PROPOSED},
-        summarised=(*_COPIED, "source_url", *REVIEW_KEYS),
+        summarised=REVIEW_KEYS,
     ),
 }  # fmt: skip
 """Every kind, in the order of the groups of an answer.
@@ -476,10 +476,6 @@ class EntrySummary(NamedTuple):
     pattern: str = ""
     start: float | None = None
     claimed: float | None = None
-    source_path: str = ""
-    source_ref: str = ""
-    source_url: str = ""
-    content_hash: str = ""
     # how many values in its files look like secrets that nobody allowed; they are masked wherever
     # it is shown
     masked: int = 0

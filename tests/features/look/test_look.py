@@ -352,20 +352,21 @@ def doc(path: str, **fields: Any) -> EntrySummary:
 )  # fmt: skip
 def test_a_link_of_a_doc_leads_to_the_entry_that_it_means(link: str, leads: str | None) -> None:
     names = ("guide/here.md", "guide/next.md", "guide/my page.md", "top.md", "README.md")
-    docs = [doc(f"x/docs/1/{name}") for name in names] + [
-        doc("other/docs/1/far.md", source_url="https://example.org/far")
-    ]
-    targets = pages.LinkTargets(docs, lambda entry: entry.path)
+    docs = [doc(f"x/docs/1/{name}") for name in names] + [doc("other/docs/1/far.md")]
+    sources = {"other/docs/1/far.md": ["https://example.org/far"]}
+    targets = pages.LinkTargets(docs, sources, lambda entry: entry.path)
     assert targets.resolve(docs[0], "", link) == leads
 
 
 def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
-    files = [
-        doc(name, source_path=f"~/manual/{path}")
-        for name, path in (("a.md", "one/a.rst"), ("b.md", "two/b.rst"))
-    ]
-    page = doc("c.md", source_url="https://example.org/2.0/guide/")
-    targets = pages.LinkTargets([*files, page], lambda entry: entry.path)
+    files = [doc("a.md"), doc("b.md")]
+    page = doc("c.md")
+    sources = {
+        "a.md": ["~/manual/one/a.rst"],
+        "b.md": ["~/manual/two/b.rst"],
+        "c.md": ["https://example.org/2.0/guide/"],
+    }
+    targets = pages.LinkTargets([*files, page], sources, lambda entry: entry.path)
     assert targets.resolve(files[0], "", "../two/b.html") == "b.md"
     assert targets.resolve(page, "", "install#x") == "https://example.org/2.0/guide/install#x"
     assert targets.resolve(page, "/entry/c", "#x") == "/entry/c#h-x"
@@ -586,7 +587,8 @@ def test_a_check_is_shown_with_what_breaks_it() -> None:
     entry = EntrySummary("01JD3Z8QK5W7M2X9V4T65N1QTC", "R-5N1QTC", Kind.RULE, "t", "p", (), (), "x")
     stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
     html = pages.render(
-        "entry.html", **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], str))
+        "entry.html",
+        **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], {}, str)),
     )
     section = html.partition("Checked by")[2].partition("</dl>")[0]
     assert "regex <code>evil</code>" in section

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import resource_refresh, search, validation
+from ai_lessons import extensions
+from ai_lessons.app import search, validation
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.features.packages import jobs
 from app.world import World, query
 from features.packages.test_installed import make_python
 from real_world import put_file
+
+# of another feature, which may be taken out
+REFRESH = extensions.load("ai_lessons.features.intake.refreshing:refresh")
 
 PYPROJECT = '[project]\nname = "shop"\ndependencies = ["Click_Like>=1", "absent"]\n'
 PAGES = "README.md", "api/clicklike.md", "clicklike/docs/guide.rst.md"
@@ -150,7 +154,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
         validation.validate(world.fresh(cwd=code), content=True).problems == ()
     )  # a machine does not make CI red
     assert "2.0.0 is installed" in stale.reason
-    done = resource_refresh.refresh(world.fresh(cwd=code), [], every=True)
+    done = REFRESH(world.fresh(cwd=code), [], every=True)
     assert {one.path for one in done if one.changed} == {
         f"click-like/docs/2.0.0/{page}" for page in PAGES
     }
@@ -160,7 +164,7 @@ def test_the_pinned_version_answers_and_after_an_upgrade_the_new_one_beside_it(
     )  # what is locked counts, not what is installed
     lock(code, "2.0.0")
     assert asked(world, code, question)[0][1] == ("2.0.0",)
-    assert resource_refresh.refresh(world.fresh(cwd=code), [], every=True) == ()
+    assert REFRESH(world.fresh(cwd=code), [], every=True) == ()
 
 
 def test_a_real_package_answers_a_real_question(world: World, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, outdated, resource_refresh, sources, validation
+from ai_lessons.app import entries, outdated, validation
 from ai_lessons.errors import Refused
+from ai_lessons.features.intake import refreshing, sources
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
+from features.intake.intake_world import bring
 from real_world import put_file
 
 HERONS = "#!/bin/sh\n# Count the herons.\nheron_census --river\n"
@@ -26,7 +28,7 @@ def birds(tmp_path: Path) -> Path:
 def test_the_code_of_a_script_in_place_is_searched_and_shown_as_it_is_now(
     world: World, birds: Path
 ) -> None:
-    made = world.bring(birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
+    made = bring(world, birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
     assert world.found("heron_census") == ["Count birds"]
     shown = entries.show(world.library, made.id)
     assert (shown.body, shown.code) == ("Count the herons.\n", HERONS)
@@ -44,7 +46,7 @@ def test_the_code_of_a_script_in_place_is_searched_and_shown_as_it_is_now(
 
 
 def test_an_edit_of_the_same_length_in_the_same_moment_is_seen(world: World, birds: Path) -> None:
-    world.bring(birds, kind=Kind.SCRIPT, in_place=True, title="Count birds")
+    bring(world, birds, kind=Kind.SCRIPT, in_place=True, title="Count birds")
     for word in ("aaaaaa", "bbbbbb", "cccccc"):
         birds.write_text(f"#!/bin/sh\necho {word}\n")
         assert world.found(word) == ["Count birds"]
@@ -53,11 +55,11 @@ def test_an_edit_of_the_same_length_in_the_same_moment_is_seen(world: World, bir
 def test_what_a_person_wrote_about_a_script_in_place_stays_at_a_refresh(
     world: World, birds: Path
 ) -> None:
-    made = world.bring(birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
+    made = bring(world, birds, kind=Kind.SCRIPT, in_place=True, title="Count birds").written[0]
     side = f"{made.path}.md"
     world.write(side, world.read(side) + "Needs a boat.\n")
     birds.write_text(STORKS)
-    assert resource_refresh.refresh(world.library, [made.id])[0].changed
+    assert refreshing.refresh(world.library, [made.id])[0].changed
     assert world.read(side).endswith("---\nNeeds a boat.\n")
     assert list(sources.stale(world.library.primary)) == []
 
@@ -105,7 +107,7 @@ def test_what_is_shown_before_a_script_is_trusted_is_what_is_trusted(
 def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
     world: World, birds: Path
 ) -> None:
-    made = world.bring(birds, kind=Kind.SCRIPT).written[0]
+    made = bring(world, birds, kind=Kind.SCRIPT).written[0]
     assert entries.show(world.library, made.id).notes == ()
     birds.write_text(STORKS)
     (stale,) = sources.stale(world.library.primary)
@@ -117,7 +119,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
         "changed since it was read" in note for note in world.search("count.sh herons").notes
     )
     assert entries.show(world.library, made.id).code == HERONS, "the copy is what runs"
-    assert resource_refresh.refresh(world.library, [made.id])[0].changed
+    assert refreshing.refresh(world.library, [made.id])[0].changed
     shown = entries.show(world.library, made.id)
     assert (shown.body, shown.code) == ("Count the storks.\n", STORKS)
     assert list(sources.stale(world.library.primary)) == []
@@ -128,7 +130,7 @@ def test_an_original_that_changed_after_it_was_copied_is_named_and_taken(
 def test_a_snapshot_of_others_is_named_where_the_same_file_changed_here(
     world: World, tmp_path: Path
 ) -> None:
-    doc = world.bring(put_file(tmp_path / "guide.md", "# Guide\n\nOld.\n")).written[0]
+    doc = bring(world, put_file(tmp_path / "guide.md", "# Guide\n\nOld.\n")).written[0]
     (
         world.library.primary.store.state_dir / "trusted-sources.jsonl"
     ).unlink()  # as in the clone of somebody else
@@ -150,7 +152,7 @@ def test_a_script_kept_elsewhere_is_stale_by_its_text_or_by_its_age_where_that_i
     later = world.write("global/scripts/unversioned/older.sh.md", side).stat().st_mtime + 60
     for name in ("fresh", "older"):
         os.utime(put_file(tmp_path / f"{name}.sh", "#!/bin/sh\n"), (1, 1))
-    world.bring(tmp_path / "fresh.sh", kind=Kind.SCRIPT, in_place=True)
+    bring(world, tmp_path / "fresh.sh", kind=Kind.SCRIPT, in_place=True)
     assert tuple(sources.stale(world.library.primary)) == ()
     for name in ("fresh", "older"):
         os.utime(tmp_path / f"{name}.sh", (later, later))

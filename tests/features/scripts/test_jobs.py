@@ -10,6 +10,7 @@ from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
+from features.intake.intake_world import bring
 
 CODE = '#!/bin/sh\n# Writes what it was told.\nprintf "%s|" "$PWD" "$@" > "$OUT"\nexit 7\n'
 
@@ -19,7 +20,7 @@ def script(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
     """A script of this user's own: it was added on this machine."""
     monkeypatch.setenv("OUT", str(tmp_path / "out"))
     (tmp_path / "go.sh").write_text(CODE)
-    return world.bring(tmp_path / "go.sh", kind=Kind.SCRIPT, project="p").written[0].handle
+    return bring(world, tmp_path / "go.sh", kind=Kind.SCRIPT, project="p").written[0].handle
 
 
 def test_arguments_exit_code_and_folder_go_through(
@@ -77,7 +78,7 @@ def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -
     world.write("p/scripts/v1/go.txt", "import sys; sys.exit(6)\n")
     head = f"kind: script\ntitle: go\nversions:\n  - v1\ninterpreter: {sys.executable}\n"
     world.write("p/scripts/v1/go.txt.md", f"---\n{head}---\n")
-    made = world.bring(world.root / "p/scripts/v1/go.txt", kind=Kind.SCRIPT).written[0]
+    made = bring(world, world.root / "p/scripts/v1/go.txt", kind=Kind.SCRIPT).written[0]
     assert jobs.run(world.library, made.id, []) == 6
 
 
@@ -88,7 +89,7 @@ def test_only_scripts_that_are_there_run(world: World, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="lesson"):
         jobs.trust_script(world.library, made.handle)
     (tmp_path / "gone.sh").write_text("#!/bin/sh\n")
-    kept = world.bring(tmp_path / "gone.sh", kind=Kind.SCRIPT, in_place=True).written[0]
+    kept = bring(world, tmp_path / "gone.sh", kind=Kind.SCRIPT, in_place=True).written[0]
     (tmp_path / "gone.sh").unlink()
     with pytest.raises(NotFound, match=r"gone\.sh"):
         jobs.run(world.library, kept.id, [])
@@ -231,7 +232,7 @@ def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(
     (tmp_path / "far.py").write_text(
         "import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n"
     )
-    made = world.bring(tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
+    made = bring(world, tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
     assert jobs.run(world.library, made.id, []) == 0
     (tmp_path / beside).write_text("raise SystemExit(9)\n")
     with pytest.raises(Refused, match=beside):

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons import extensions
 from ai_lessons.app import (
     editing,
     entries,
     pending_rules,
     proposals,
-    resources,
 )
-from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Suggested
+from ai_lessons.app.answers import LessonDraft, RuleDraft, Suggested
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.features.tiers import policies, promotion
@@ -27,6 +27,10 @@ from ai_lessons.model.chunks import code_blocks
 from ai_lessons.model.entries import Entry, Kind
 from app.world import ACME, BETA, Company, lesson
 from real_world import put_file
+
+# of another feature, which may be taken out
+ADD = extensions.load("ai_lessons.features.intake.jobs:add_resources")
+DRAFT = extensions.load("ai_lessons.features.intake.plan:ResourceDraft")
 
 CODE = "Do this:\n\n```sh\nrun --it\n```\n"
 
@@ -283,10 +287,8 @@ class TestReleases:
     def test_from_a_project_the_enterprise_of_the_project_takes_a_copy_and_lets_it_go(
         self, company: Company
     ) -> None:
-        draft = ResourceDraft(
-            Kind.SCRIPT, [str(put_file(company.folder / "x.sh", "#!/bin/sh\necho\n"))]
-        )
-        (mine,) = resources.add_resources(company.library(here=ACME), draft).written
+        draft = DRAFT(Kind.SCRIPT, [str(put_file(company.folder / "x.sh", "#!/bin/sh\necho\n"))])
+        (mine,) = ADD(company.library(here=ACME), draft).written
         company.approve(self.ask(company, mine.id).branch)
         done = self.go(company, mine.id)
         assert (done.outcome, done.copy is not None) == ("copied", True)
@@ -324,7 +326,7 @@ class TestTheUsersRepositoryMeanwhile:
             editing.edit(library, made.handle, lambda text, _: text + CODE)
         script = put_file(company.folder / "x.sh", "#!/bin/sh\necho\n")
         with pytest.raises(Refused):
-            resources.add_resources(library, ResourceDraft(Kind.SCRIPT, [str(script)]))
+            ADD(library, DRAFT(Kind.SCRIPT, [str(script)]))
         editing.update(library, made.handle, title="Other words")
         editing.delete(library, [made.handle])
 

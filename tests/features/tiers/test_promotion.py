@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
+from ai_lessons import extensions
 from ai_lessons.app import (
     editing,
     entries,
     proposals,
-    resource_refresh,
-    resources,
     review,
 )
-from ai_lessons.app.answers import LessonDraft, ResourceDraft, RuleDraft, Written
+from ai_lessons.app.answers import LessonDraft, RuleDraft, Written
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.features.tiers import promotion
 from ai_lessons.features.tiers.promotion import Promoted, PromotionRequest, promote
@@ -22,6 +21,11 @@ from ai_lessons.model import TierPlace, markdown
 from ai_lessons.model.entries import Kind
 from app.world import ACME, BETA, LESSON, Company, usage_of
 from real_world import put_file, put_program
+
+# of another feature, which may be taken out
+ADD = extensions.load("ai_lessons.features.intake.jobs:add_resources")
+DRAFT = extensions.load("ai_lessons.features.intake.plan:ResourceDraft")
+REFRESH = extensions.load("ai_lessons.features.intake.refreshing:refresh")
 
 BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
@@ -156,10 +160,10 @@ class TestACopy:
                 tmp_path / f"update-{place}.sh", "#!/bin/sh\n# Brings a workflow back.\necho done\n"
             )
             with company.library() as library:
-                draft = ResourceDraft(
+                draft = DRAFT(
                     Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place
                 )
-                made = resources.add_resources(library, draft).written[0]
+                made = ADD(library, draft).written[0]
             file = company.root("user") / copied(company, made.id).path
             assert file.read_text() == script.read_text()
             said = markdown.parse(file.with_name(file.name + ".md").read_text()).fields
@@ -185,15 +189,15 @@ class TestACopy:
         doc = tmp_path / "api.md"
         doc.write_text(f"# API\n\n{BODY * 3}")
         with company.library() as library:
-            draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
-            made = resources.add_resources(library, draft).written[0]
+            draft = DRAFT(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
+            made = ADD(library, draft).written[0]
         copy = copied(company, made.id)
         assert copy.path == "jira/docs/v3/api.md"
         said = fields_of(company, copy)
         assert (said["versions"], said["source_path"]) == (["v3"], str(doc))
         doc.write_text(doc.read_text() + "More.\n")
         with company.library() as library:
-            resource_refresh.refresh(library, [made.id])
+            REFRESH(library, [made.id])
         again = copied(company, made.id)
         assert again.path == f"jira/docs/v3/api-{again.id[-6:].lower()}.md"
 

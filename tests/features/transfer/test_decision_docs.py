@@ -2,12 +2,17 @@
 
 from pathlib import Path
 
-from ai_lessons.app import entries, resource_refresh, resources
-from ai_lessons.app.answers import ResourceDraft
+from ai_lessons import extensions
+from ai_lessons.app import entries
 from ai_lessons.features.transfer import jobs as transfer
 from ai_lessons.model.entries import Kind
 from app.world import World
 from real_world import put_files
+
+# of another feature, which may be taken out
+ADD = extensions.load("ai_lessons.features.intake.jobs:add_resources")
+DRAFT = extensions.load("ai_lessons.features.intake.plan:ResourceDraft")
+REFRESH = extensions.load("ai_lessons.features.intake.refreshing:refresh")
 
 OLD = """# 2. Colours by colorama
 
@@ -118,15 +123,13 @@ def test_documents_that_are_decision_records_get_their_status_by_the_import(
     world: World, tmp_path: Path
 ) -> None:
     put_files(tmp_path, TREE)
-    draft = ResourceDraft(
-        kind=Kind.DOC, paths=(str(tmp_path / "adr"),), project="shop", recursive=True
-    )
-    added = resources.add_resources(world.library, draft)
+    draft = DRAFT(kind=Kind.DOC, paths=(str(tmp_path / "adr"),), project="shop", recursive=True)
+    added = ADD(world.library, draft)
     done = taken(world, tmp_path / "adr")
     assert done.written == ()
     assert any("brought up to date" in note for note in done.notes)
     assert "2. Colours by colorama" not in titles(world, "colorama on windows")
-    again = resources.add_resources(world.library, draft)
+    again = ADD(world.library, draft)
     assert (again.written, again.unchanged) == ((), len(added.written))
     assert "2. Colours by colorama" not in titles(world, "colorama on windows")
 
@@ -137,7 +140,7 @@ def test_a_refresh_takes_the_status_that_the_file_states_now(world: World, tmp_p
     )
     (written,) = taken(world, tmp_path / "adr").written
     put_files(tmp_path, TREE)
-    resource_refresh.refresh(world.library, [written.id])
+    REFRESH(world.library, [written.id])
     assert entries.show(world.library, written.id).frontmatter["status"] == "rejected"
     assert titles(world, "paint colours by hand") == []
 
@@ -146,13 +149,7 @@ def test_what_comes_in_two_forms_is_noticed(world: World, tmp_path: Path) -> Non
     put_files(tmp_path, TREE)
     notes = transfer.import_files(world.library, [tmp_path / "adr"], "markdown").notes
     assert not [note for note in notes if "the same text is here already" in note]
-    draft = ResourceDraft(
-        kind=Kind.DOC, paths=(str(tmp_path / "adr"),), project="shop", recursive=True
-    )
-    (note,) = [
-        x
-        for x in resources.add_resources(world.library, draft).notes
-        if "the same text is here already" in x
-    ]
+    draft = DRAFT(kind=Kind.DOC, paths=(str(tmp_path / "adr"),), project="shop", recursive=True)
+    (note,) = [x for x in ADD(world.library, draft).notes if "the same text is here already" in x]
     assert "(global)" in note
     assert "and 2 more" in note

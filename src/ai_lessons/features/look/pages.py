@@ -191,12 +191,21 @@ class LinkTargets:
     """
 
     def __init__(
-        self, entries: Iterable[EntrySummary], address: Callable[[EntrySummary], str]
+        self,
+        entries: Iterable[EntrySummary],
+        sources: Mapping[str, Sequence[str]],
+        address: Callable[[EntrySummary], str],
     ) -> None:
-        self._address = address
-        self._entries = {
-            (entry.tier, path): entry for entry in entries for path in map(_plain, _places(entry))
-        }
+        """`sources`: the file or page that an entry came from, by its id."""
+        self._address, self._sources = address, sources
+        self._entries: dict[tuple[str, str], EntrySummary] = {}
+        for entry in entries:
+            for place in self._places(entry):
+                self._entries[entry.tier, _plain(place)] = entry
+
+    def _places(self, entry: EntrySummary) -> list[str]:
+        """Where an entry lies, and where it came from."""
+        return [entry.path, *self._sources.get(entry.id, ())]
 
     def resolve(self, entry: EntrySummary, address: str, target: str) -> str | None:
         """Where a link of this entry leads, whose own page is at `address` (empty: here).
@@ -216,9 +225,9 @@ class LinkTargets:
         if absolute:
             pages = [target]
         else:
-            pages = [urljoin(base, target) for base in _places(entry) if "://" in base]
+            pages = [urljoin(base, target) for base in self._places(entry) if "://" in base]
         files = []
-        for base in _places(entry):
+        for base in self._places(entry):
             if "://" not in base and not absolute:
                 files.append(base)
         for path in map(
@@ -232,11 +241,6 @@ class LinkTargets:
         if pages:
             return on_the_web(pages[0])
         return None
-
-
-def _places(entry: EntrySummary) -> list[str]:
-    """Where an entry lies, and where it came from."""
-    return [entry.path, *filter(None, (entry.source_path, entry.source_url))]
 
 
 def _plain(path: str) -> str:
@@ -530,7 +534,7 @@ def entry(opened: Library, asked: Asked) -> Page:
     else:
         every = ()
     root = asked.get("root", "../")
-    targets = LinkTargets(every, lambda other: root + href(other.id))
+    targets = LinkTargets(every, _sources(opened), lambda other: root + href(other.id))
     values = described(shown, targets, root + href(summary.id) if shown.section else "") | {
         "why": sources(app.entries.why(opened, summary.id), shown),
         "log": app.entries.log(opened, summary.id),
@@ -1037,12 +1041,33 @@ def _filled(part: Part) -> Part:
 STATIC = ("look.css", "look.js", "icon.svg")
 
 
+def _sources(opened: Library) -> dict[str, list[str]]:
+    """The files and pages that entries came from, by their ids."""
+    places = {}
+    for entry_id, source in opened.reading.catalog.facts("intake").items():
+        places[entry_id] = [source[key] for key in ("path", "url") if key in source]
+    return places
+
+
+def _places_of_source(shown: Shown) -> list[str]:
+    """The same of one entry, as its frontmatter states it."""
+    if not shown.entry.kind.is_resource:
+        return []
+    stated = (shown.frontmatter.get(key) for key in ("source_path", "source_url"))
+    return [place for place in stated if isinstance(place, str)]
+
+
 def draw(every: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
     """The files of the site, by their names."""
     for name in STATIC:
         yield f"static/{name}", (HERE / "static" / name).read_bytes()
     here = {shown.entry.id for shown in every}
-    targets = LinkTargets((shown.entry for shown in every), lambda entry: f"{entry.id}.html")
+    summaries = []
+    came_from = {}
+    for shown in every:
+        summaries.append(shown.entry)
+        came_from[shown.entry.id] = _places_of_source(shown)
+    targets = LinkTargets(summaries, came_from, lambda entry: f"{entry.id}.html")
 
     def page(template: str, root: str, **values: Any) -> bytes:
         def href(entry: Any) -> str:

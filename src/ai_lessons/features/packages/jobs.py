@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import meaning
-from ai_lessons.app.answers import Stale
-from ai_lessons.app.resource_refresh import Refreshed
+from ai_lessons.app.answers import Refreshed, Stale
 from ai_lessons.app.write_checks import Planned, checked, new_files, noting
 from ai_lessons.connectors import manifests
 from ai_lessons.connectors.manifests import Manifest, normal

@@ -10,10 +10,10 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import sources
 from ai_lessons.app.secrets import masked_entry
 from ai_lessons.app.trust import known_sources, source_mark
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.features.intake import sources
 from ai_lessons.git import external_files
 from ai_lessons.model.entries import ELSEWHERE, Kind
 

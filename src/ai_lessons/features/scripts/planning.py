@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.app import secrets
-from ai_lessons.app.resource_plan import Described, Planner
 from ai_lessons.app.trust import Trust, file_of_script, fingerprint, interpreter_of
 from ai_lessons.app.write_checks import Planned, checked, new_files
 from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.features.intake.plan import Described, Planner
 from ai_lessons.git.store import AS_IT_IS, Change
 from ai_lessons.model import frontmatter, layout, markdown
 from ai_lessons.model.frontmatter import read_entry
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.app.answers import Imported
-    from ai_lessons.app.resource_texts import Incoming
+    from ai_lessons.features.intake.incoming import Incoming
     from ai_lessons.model.entries import Entry
 
 

@@ -100,11 +100,13 @@ def _ids(repo: RepositorySession, records: Sequence[Record], project: str | None
 
     That of the doc which came from the same file, if one is here.
     """
-    docs = repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+    catalog = repo.current()
+    sources = catalog.facts("intake")
     by_source = {}
-    for doc in docs:
-        if doc.source_path:
-            by_source[doc.source_path] = doc.id
+    for doc in catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+        source = sources.get(doc.id, {}).get("path")
+        if source:
+            by_source[source] = doc.id
     ids = {}
     for record in records:
         here = by_source.get(record.file.source_path or "")

@@ -42,7 +42,6 @@ SHORT = {
     "approve": (f"{HERE}.admin:admin", "approve-rule"),
     "delete": (f"{HERE}.contribute:contribute", "delete"),
     "conflicts": (f"{HERE}.admin:admin", "conflicts"),
-    "refresh": (f"{HERE}.contribute:contribute", "refresh"),
     "propose": (f"{HERE}.contribute:contribute", "propose"),
 }
 

@@ -68,12 +68,6 @@ ALIASES: Mapping[str, Sequence[Alias]] = {
             ["D-4T7QZM --yes"],
             {"only_resources": True},
         ),
-        Alias(
-            "refresh-resource",
-            "refresh",
-            "Read docs again from their source, and report where the source has changed.",
-            ["D-4T7QZM", "--all"],
-        ),
     ),
     "recall": (
         Alias(

@@ -356,6 +356,9 @@ def put_behind(names: list[str], before: str, name: str) -> None:
 
 Group.group_class = Group
 
+# The heading of the help under which a feature may have a short name
+SHORT_FORMS = "Short forms"
+
 
 class LazyGroup(Group):
     """The root: a group below it is imported only when called.
@@ -421,10 +424,13 @@ class LazyGroup(Group):
         with formatter.section("All commands"):
             formatter.write_dl([(f"{name} --help", text) for name, text in self._helps().items()])
         short = dict.fromkeys(self.short)
+        for row, _ in extensions.commands():
+            if row.section == SHORT_FORMS:
+                short[row.words[0]] = None
         # the section for every day has shown these with an example each
         for example, _ in self._every_day():
             short.pop(example.split(" ")[0], None)
-        with formatter.section("Short forms"):
+        with formatter.section(SHORT_FORMS):
             formatter.write_text(", ".join(short))
         HelpfulCommand.format_options(self, ctx, formatter)
 

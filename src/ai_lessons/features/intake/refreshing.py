@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons import extensions
 from ai_lessons.app import secrets
-from ai_lessons.app.resource_texts import as_doc, refreshed_text, take, take_page, web
-from ai_lessons.app.sources import allow_source, source_of
-from ai_lessons.app.trust import is_url
+from ai_lessons.app.answers import Refreshed
+from ai_lessons.app.trust import is_url, known_sources, source_mark
 from ai_lessons.app.write_checks import checked
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.features.intake import facts
+from ai_lessons.features.intake.incoming import as_doc, refreshed_text, take, take_page, web
+from ai_lessons.features.intake.sources import allow_source, source_of
 from ai_lessons.git.external_files import Outside, expanded
 from ai_lessons.git.history import unified
 from ai_lessons.git.store import Change
@@ -24,25 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.connectors.web import Web
-
-
-class Refreshed(NamedTuple):
-    """One doc looked at again.
-
-    `changed` says its file was rewritten; `diff` is a unified diff of the body.
-    """
-
-    handle: str
-    title: str
-    path: str
-    changed: bool = False
-    old_ref: str | None = None
-    new_ref: str | None = None
-    added: int = 0
-    removed: int = 0
-    diff: str = ""
-    warning: str = ""
+    from ai_lessons.features.intake.web import Web
 
 
 def refresh(
@@ -93,6 +77,31 @@ def refresh(
     return tuple(refreshed)
 
 
+def reread(library: Library, summaries: Sequence[EntrySummary], *, named: bool) -> list[str]:
+    """Read scripts that are kept elsewhere again; what was in the way, in sentences.
+
+    Unless they are `named`, only those that somebody let be read here. Raises as `refresh` for those
+    that are named.
+    """
+    repo = library.primary
+    sources = facts.sources(repo.catalog)
+    notes = []
+    for summary in summaries:
+        if not sources.get(summary.id, facts.NOWHERE).kept:
+            continue
+        place = source_of(repo, summary)
+        read_here = known_sources(repo.store.state_dir)
+        if not place or not (named or source_mark(summary.id, place) in read_here):
+            continue
+        try:
+            refresh(library, [summary.handle])
+        except AiLessonsError as error:
+            if named:
+                raise
+            notes.append(f"{summary.handle}: {error.message}")
+    return notes
+
+
 def _write_refreshed(
     repo: RepositorySession, looked: Sequence[tuple[Refreshed, tuple[Change, ...]]]
 ) -> tuple[Refreshed, ...]:
@@ -135,7 +144,7 @@ def _look_at(
     entry, old = repo.load(summary.id)
     source = source_of(repo, summary)
     answer = Refreshed(summary.handle, summary.title, summary.path)
-    of_package = summary.source_ref.startswith("pkg:")
+    of_package = str(entry.fields.get("source_ref") or "").startswith("pkg:")
     if not source and summary.kind.is_resource and not of_package:
         # a file of the repository is no copy: an edit of it is what the next search finds
         return answer._replace(warning="its file here is its source, and is read as it is"), ()

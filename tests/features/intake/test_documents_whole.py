@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import entries, resource_refresh
+from ai_lessons.app import entries
 from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.features.intake import refreshing
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.versions import nearest, released_first
 from app.world import World
+from features.intake.intake_world import bring
 from real_world import put_file
 
 
@@ -23,7 +25,7 @@ def manual(tmp_path: Path) -> Path:
 
 
 def paths(world: World, *sources: str | Path, **more: Any) -> list[str]:
-    done = world.bring(*sources, project="p", recursive=True, **more)
+    done = bring(world, *sources, project="p", recursive=True, **more)
     assert [row for row in done.skipped if "taken" in row.reason] == []
     return sorted(entry.path.removeprefix("p/docs/unversioned/") for entry in done.written)
 
@@ -42,7 +44,7 @@ def test_one_folder_and_a_glob_keep_the_shape_below_them(world: World, manual: P
 
 
 def test_files_of_the_same_name_are_all_taken(world: World, manual: Path) -> None:
-    done = world.bring(manual / "guide/start.md", manual / "reference/start.md", project="p")
+    done = bring(world, manual / "guide/start.md", manual / "reference/start.md", project="p")
     assert sorted(entry.path for entry in done.written) == [
         "p/docs/unversioned/guide/start.md", "p/docs/unversioned/reference/start.md",
     ]  # fmt: skip
@@ -54,8 +56,8 @@ def test_folders_that_are_called_by_their_version_hold_the_same_pages(
 ) -> None:
     for version in ("v1", "v2"):
         put_file(tmp_path / version / "retries.md", f"# Retries\n\nOf {version}.\n")
-    done = world.bring(
-        tmp_path / "v1", tmp_path / "v2", project="p", recursive=True, versions=["auto"]
+    done = bring(
+        world, tmp_path / "v1", tmp_path / "v2", project="p", recursive=True, versions=["auto"]
     )
     assert sorted(entry.path for entry in done.written) == [
         "p/docs/v1/retries.md",
@@ -69,7 +71,7 @@ def test_what_is_excluded_is_left(world: World, manual: Path) -> None:
         "reference/start.md",
     ]
     with pytest.raises(UsageError, match="leaves nothing"):
-        world.bring(manual, recursive=True, exclude=["**"])
+        bring(world, manual, recursive=True, exclude=["**"])
 
 
 def test_what_a_project_is_built_with_is_named_and_left(world: World, manual: Path) -> None:
@@ -84,11 +86,11 @@ def test_what_a_project_is_built_with_is_named_and_left(world: World, manual: Pa
     for name in builds:
         put_file(manual / name, "text = 1\n")
     put_file(manual / "README", "How to read this.\n")
-    done = world.bring(manual, project="p", recursive=True)
+    done = bring(world, manual, project="p", recursive=True)
     assert len(done.written) == 5
     assert sorted(Path(row.path).name for row in done.skipped) == sorted(builds)
     assert {row.reason for row in done.skipped} == {"no document, by its name"}
-    assert world.bring(manual / "x.toml", project="p").written[0].title == "x.toml"
+    assert bring(world, manual / "x.toml", project="p").written[0].title == "x.toml"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ def test_what_a_project_is_built_with_is_named_and_left(world: World, manual: Pa
 def test_a_title_is_what_the_document_says(
     world: World, tmp_path: Path, name: str, text: str, title: str
 ) -> None:
-    assert world.bring(put_file(tmp_path / name, text)).written[0].title == title
+    assert bring(world, put_file(tmp_path / name, text)).written[0].title == title
     if not name.endswith(".mdx"):
         assert read_entry(f"p/docs/unversioned/{name}", text.encode()).title == title
 
@@ -127,7 +129,7 @@ RST = (
 
 def test_no_markup_of_restructured_text_stands_in_a_snippet(world: World, tmp_path: Path) -> None:
     world.write("p/docs/unversioned/here.rst", RST)
-    world.bring(put_file(tmp_path / "brought.rst", RST), project="p")
+    bring(world, put_file(tmp_path / "brought.rst", RST), project="p")
     for query in ("option decorator", "param name called"):
         hits = world.search(query).docs
         assert len(hits) == 2
@@ -151,14 +153,14 @@ def test_what_is_released_comes_before_what_is_not(world: World, tmp_path: Path)
     assert released_first(stored) == ("2.0.1", "1.9", "2.1.0b1")
     for version in stored:
         put_file(tmp_path / "flags.md", f"# Flags\n\nThe flag of {version} is --fast.\n")
-        world.bring(tmp_path / "flags.md", versions=[version], project="p")
+        bring(world, tmp_path / "flags.md", versions=[version], project="p")
     assert world.search("which flag is fast").docs[0].entry.versions == ("2.0.1",)
 
 
 def test_a_doc_that_lies_in_the_repository_is_refreshed_as_it_is(world: World) -> None:
     file = world.write("jira-api/docs/v3/WorkflowsApi.md", "# Workflows\n\nText.\n")
-    made = world.bring(file, title="Jira Workflows API", versions=["v3"]).written[0]
-    (done,) = resource_refresh.refresh(world.library, [made.id])
+    made = bring(world, file, title="Jira Workflows API", versions=["v3"]).written[0]
+    (done,) = refreshing.refresh(world.library, [made.id])
     assert (done.changed, "read as it is" in done.warning) == (False, True)
     with pytest.raises(NotFound, match="source of"):
-        resource_refresh.refresh(world.library, [world.add("A lesson").id])
+        refreshing.refresh(world.library, [world.add("A lesson").id])

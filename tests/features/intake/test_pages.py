@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from a_server import Reply, Site, serving
-from ai_lessons.app import editing, entries, resource_refresh, resources, validation
-from ai_lessons.app.answers import Imported, ResourceDraft
+from ai_lessons.app import editing, entries, validation
+from ai_lessons.app.answers import Imported
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
+from ai_lessons.features.intake import jobs, refreshing
+from ai_lessons.features.intake.plan import ResourceDraft
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, World, lesson
 from documents_made import docx, pdf
+from features.intake.intake_world import bring
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def page(title: str, text: str, etag: str = "") -> Reply:
 
 def add(world: World, *urls: str, **more: object) -> Imported:
     draft = ResourceDraft(Kind.DOC, urls=urls, project="tool", allow_private=True, **more)  # type: ignore[arg-type]
-    return resources.add_resources(world.library, draft)
+    return jobs.add_resources(world.library, draft)
 
 
 def test_a_page_is_a_doc_that_is_asked_again_only_if_it_changed(world: World, site: Site) -> None:
@@ -45,15 +48,15 @@ def test_a_page_is_a_doc_that_is_asked_again_only_if_it_changed(world: World, si
     assert 'etag: "\\"1\\""\n' in text
     assert text.endswith("# Retries\n\nThe wait doubles.\n")
     assert (add(world, url).unchanged, validation.validate(world.library).problems) == (1, ())
-    (done,) = resource_refresh.refresh(world.library, [made.handle], allow_private=True)
+    (done,) = refreshing.refresh(world.library, [made.handle], allow_private=True)
     assert not done.changed
     site.replies["/docs/a.html"] = page("Retries", "The wait triples.", etag='"2"')
-    (done,) = resource_refresh.refresh(world.library, [], every=True, allow_private=True)
+    (done,) = refreshing.refresh(world.library, [], every=True, allow_private=True)
     assert (done.changed, done.added, done.removed) == (True, 1, 1)
     assert "triples" in world.read(made.path)
     del site.replies["/docs/a.html"]
     with pytest.raises(NotFound, match="page"):
-        resource_refresh.refresh(world.library, [made.handle], allow_private=True)
+        refreshing.refresh(world.library, [made.handle], allow_private=True)
     assert "triples" in world.read(made.path)
 
 
@@ -64,7 +67,7 @@ def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Si
     )
     world.commit()
     with pytest.raises(Refused, match="was not added on this machine"):
-        resource_refresh.refresh(world.library, ["01JD3Z8QK5W7M2X9V4T65N1QTC"], allow_private=True)
+        refreshing.refresh(world.library, ["01JD3Z8QK5W7M2X9V4T65N1QTC"], allow_private=True)
     assert site.asked == []
 
 
@@ -89,7 +92,7 @@ def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(
         site.replies["/Ours.html"] = Reply(status=302, location=there)
         other.asked.clear()
         with pytest.raises(Refused, match="of this machine or its network"):
-            resource_refresh.refresh(world.library, [ours.handle], allow_private=True)
+            refreshing.refresh(world.library, [ours.handle], allow_private=True)
         assert other.asked == []
 
 
@@ -144,13 +147,13 @@ def test_a_document_is_kept_as_text_and_known_again(
     (tmp_path / "in").mkdir()
     file = tmp_path / "in" / name
     file.write_bytes(made_of("Retries are on."))
-    (made,) = world.bring(file, project="tool").written
+    (made,) = bring(world, file, project="tool").written
     assert made.path == f"tool/docs/unversioned/{name}.md"
     assert world.read(made.path).endswith(f"---\n{text}")
     assert made.title == text.partition("\n")[0].removeprefix("# ")
-    assert world.bring(file, project="tool").unchanged == 1
+    assert bring(world, file, project="tool").unchanged == 1
     file.write_bytes(made_of("Retries are off."))
-    (done,) = resource_refresh.refresh(world.library, [made.handle])
+    (done,) = refreshing.refresh(world.library, [made.handle])
     assert done.changed
     assert "are off" in world.read(made.path)
 
@@ -158,7 +161,7 @@ def test_a_document_is_kept_as_text_and_known_again(
 def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "ai_lessons.connectors.web", raising=False)
+    monkeypatch.delitem(sys.modules, "ai_lessons.features.intake.web", raising=False)
     for name in ("urllib3", "bs4", "mammoth"):
         monkeypatch.setitem(sys.modules, name, None)
     (tmp_path / "in").mkdir()
@@ -166,9 +169,9 @@ def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     (tmp_path / "in/b.md").write_text("# B\n\nText.\n")
     (tmp_path / "in/c.rst").write_text("=====\n C\n=====\n\n:ref:`Text <t>`.\n")
     with pytest.raises(UsageError, match="not installed") as caught:
-        world.bring(tmp_path / "in/a.pdf")
+        bring(world, tmp_path / "in/a.pdf")
     assert caught.value.hint == "in the sources of ai-lessons: pip install '.[intake]'"
-    done = world.bring(tmp_path / "in", recursive=True)
+    done = bring(world, tmp_path / "in", recursive=True)
     assert [one.title for one in done.written] == ["B", "C"]
     assert world.read(done.written[1].path).endswith("# C\n\n`Text`.\n")
     ((path, why),) = done.skipped
@@ -177,7 +180,7 @@ def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
         add(world, "https://example.org/")
     draft = ResourceDraft(Kind.DOC, urls=["https://example.org/"])
     with pytest.raises(UsageError, match="not installed"):
-        resources.add_resources(world.fresh(offline=False), draft)
+        jobs.add_resources(world.fresh(offline=False), draft)
 
 
 # --- pages that other programs wrote: read as they are, and changed only below a key of our own ---

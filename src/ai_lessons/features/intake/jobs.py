@@ -1,7 +1,7 @@
 """Adds resources: documents, examples and scripts, from files, folders and pages of the web.
 
-`resource_plan` decides what is written, `resource_texts` reads what comes in, and
-`resource_refresh` looks again at where a resource came from.
+`plan` decides what is written, `incoming` reads what comes in, and `refreshing` looks again at where a
+resource came from.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.app import meaning
-from ai_lessons.app.answers import Imported, ResourceDraft
-from ai_lessons.app.resource_plan import Planner
-from ai_lessons.app.resource_texts import as_doc, web
+from ai_lessons.app.answers import Imported
 from ai_lessons.errors import UsageError
+from ai_lessons.features.intake.incoming import as_doc, web
+from ai_lessons.features.intake.plan import Planner, ResourceDraft
 from ai_lessons.git import external_files
 from ai_lessons.git.external_files import Outside, expanded
 from ai_lessons.model import layout

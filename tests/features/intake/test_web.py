@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from a_server import Reply, Site, serving
-from ai_lessons.connectors import web
-from ai_lessons.connectors.web import Web, WebPage
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, Unreachable, UsageError
+from ai_lessons.features.intake import web
+from ai_lessons.features.intake.web import Web, WebPage
 from real_world import instead
 
 PAGE = Reply(b"<p>Text.</p>")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.options import Limits, Options
     from ai_lessons.connectors.manifests import Sources
-    from ai_lessons.connectors.web import Web
+    from ai_lessons.features.intake.web import Web
 
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
 """How names end of what only the extra `intake` can read."""
@@ -114,7 +114,7 @@ def _by_docutils(name: str, data: bytes) -> str:
     with suppress(ImportError, InvalidEntry):
         if name.lower().endswith(".rst"):
             return without_marks(
-                str(import_module("ai_lessons.connectors.web").convert(name, ".rst", data))
+                str(import_module("ai_lessons.features.intake.web").convert(name, ".rst", data))
             )
     return ""
 
@@ -168,7 +168,7 @@ def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) ->
 
 def _extra() -> Any:
     try:
-        return import_module("ai_lessons.connectors.web")
+        return import_module("ai_lessons.features.intake.web")
     except ImportError as error:
         raise UsageError(
             f"web pages, HTML, PDF and Word documents need {error.name}, which is not installed",

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -6,14 +7,15 @@ from ai_lessons.app import (
     editing,
     entries,
     outdated,
-    resource_refresh,
-    resources,
     validation,
 )
-from ai_lessons.app.answers import Imported, ResourceDraft
+from ai_lessons.app.answers import Imported
 from ai_lessons.errors import InvalidEntry, Refused
+from ai_lessons.features.intake import jobs, refreshing
+from ai_lessons.features.intake.plan import ResourceDraft
 from ai_lessons.model.entries import Kind
 from app.world import DOC, World
+from features.intake.intake_world import bring
 from real_world import Git, commit_all, put_file
 
 
@@ -33,7 +35,7 @@ def source(tmp_path: Path, git: Git) -> Path:
 def test_one_file_becomes_a_doc_that_knows_where_it_came_from(
     world: World, source: Path, git: Git
 ) -> None:
-    done = world.bring(source / "docs/guide.md", versions=["v2"], tags=["api"])
+    done = bring(world, source / "docs/guide.md", versions=["v2"], tags=["api"])
     (made,) = done.written
     assert made.path == "jira-api/docs/v2/guide.md"
     assert made.commit == done.commit == git(world.root, "rev-parse", "HEAD")
@@ -51,7 +53,7 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(
 
 def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, hermetic: Path) -> None:
     (hermetic / "note.md").write_text("just text\n")
-    (made,) = world.bring("~/note.md").written
+    (made,) = bring(world, "~/note.md").written
     assert (made.path, made.title) == ("global/docs/unversioned/note.md", "note")
     matter = entries.show(world.library, made.id).frontmatter
     assert ("source_ref" in matter, matter["source_path"]) == (False, "~/note.md")
@@ -62,7 +64,7 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
     (source / "docs" / ".hidden.md").write_text("# no\n")
     for name in ("conf.py", "deep/logo.svg", "deep/site.css"):
         (source / "docs" / name).write_text("a CSS grid with two columns\n")
-    done = world.bring(source / "docs", recursive=True, project="jira")
+    done = bring(world, source / "docs", recursive=True, project="jira")
     paths = {one.path.removeprefix("jira/docs/unversioned/") for one in done.written}
     assert paths == {"deep/more.md", "guide.md", "notes.txt.md"}
     left = {Path(path).name: reason for path, reason in done.skipped}
@@ -72,15 +74,15 @@ def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path
 
 
 def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
-    shared = world.bring(
-        source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p"
+    shared = bring(
+        world, source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p"
     ).written[0]
     assert shared.path == "p/docs/shared/guide.md"
     assert entries.show(world.library, shared.id).entry.versions == ("v1", "v2")
-    odd = world.bring(source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
+    odd = bring(world, source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
     assert odd.path == "p/docs/release-1.0/notes.txt.md"
-    plain = world.bring(
-        source / "docs/deep/more.md", versions=["unversioned"], project="p"
+    plain = bring(
+        world, source / "docs/deep/more.md", versions=["unversioned"], project="p"
     ).written[0]
     assert plain.path == "p/docs/unversioned/more.md"
     assert validation.validate(world.library).problems == ()
@@ -89,22 +91,21 @@ def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: P
 def test_the_same_source_again_is_unchanged_or_updated_for_each_version(
     world: World, source: Path
 ) -> None:
-    def bring(version: str, *tags: str) -> Imported:
-        return world.bring(
-            source / "docs", recursive=True, versions=[version], tags=tags, project="p"
-        )
+    def taken(version: str, *tags: str) -> Imported:
+        stated: dict[str, Any] = {"versions": [version], "tags": tags, "project": "p"}
+        return bring(world, source / "docs", recursive=True, **stated)
 
-    first, other = bring("v1", "one"), bring("v2")
-    again = bring("v1")
+    first, other = taken("v1", "one"), taken("v2")
+    again = taken("v1")
     assert (again.written, again.unchanged, again.commit) == ((), 3, None)
     (source / "docs/guide.md").write_text("# The guide\n\nNew steps.\n")
     for version, before in (("v1", first), ("v2", other)):
-        done = bring(version)
+        done = taken(version)
         (updated,) = done.written
         assert (done.unchanged, updated.id in {one.id for one in before.written}) == (2, True)
         assert entries.show(world.library, updated.id).body.endswith("New steps.\n")
     assert {
-        entries.show(world.library, one.id).entry.tags for one in bring("v1", "two").written
+        entries.show(world.library, one.id).entry.tags for one in taken("v1", "two").written
     } == {("one", "two")}
 
 
@@ -113,7 +114,7 @@ def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Pa
         "---\nid: 17\ntitle: A post\nkind: rule\ntags: [web, http]\nlayout: page\nsource: https://example.com\n"
         "category: Blog\nstatus: draft\npattern: x\nauthor:\n  name: Somebody\n---\nText.\n"
     )
-    made = world.bring(tmp_path / "post.md").written[0]
+    made = bring(world, tmp_path / "post.md").written[0]
     shown = entries.show(world.library, made.id)
     assert made.kind is Kind.DOC
     assert shown.entry.title == "A post"
@@ -130,8 +131,8 @@ def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(
 ) -> None:
     (tmp_path / "odd.md").write_text("---\ntitle: [open\n---\n# Heading\n\nText.\n")
     draft = ResourceDraft(Kind.DOC, [str(tmp_path / "odd.md")])
-    assert "Text." in resources.preview(world.library, draft)[0].text
-    made = world.bring(tmp_path / "odd.md").written[0]
+    assert "Text." in jobs.preview(world.library, draft)[0].text
+    made = bring(world, tmp_path / "odd.md").written[0]
     assert "title: [open" in entries.show(world.library, made.id).body
 
 
@@ -139,19 +140,19 @@ def test_line_ends_of_another_system_become_ours_and_stay_unchanged(
     world: World, tmp_path: Path
 ) -> None:
     (tmp_path / "dos.md").write_bytes(b"---\r\nlayout: page\r\n---\r\n# Dos\r\n\r\ntext\r\n")
-    made = world.bring(tmp_path / "dos.md").written[0]
+    made = bring(world, tmp_path / "dos.md").written[0]
     assert "\r" not in world.read(made.path)
-    assert world.bring(tmp_path / "dos.md").unchanged == 1
-    assert resource_refresh.refresh(world.library, [made.id])[0].changed is False
+    assert bring(world, tmp_path / "dos.md").unchanged == 1
+    assert refreshing.refresh(world.library, [made.id])[0].changed is False
 
 
 def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None:
     world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
-    doc = world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).written[0]
+    doc = bring(world, world.root / "p/docs/v3/guide.md", tags=["t"]).written[0]
     assert doc.path == "p/docs/v3/guide.md"
     assert entries.show(world.library, doc.id).entry.versions == ("v3",)
     assert world.read(doc.path).endswith("# Guide\n\ntext\n")
-    assert world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).unchanged == 1
+    assert bring(world, world.root / "p/docs/v3/guide.md", tags=["t"]).unchanged == 1
     assert world.status() == ""
     shown = entries.show(world.library, doc.id)
     assert shown.frontmatter["created"] == "2026-11-21T20:14:00Z"
@@ -160,7 +161,7 @@ def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None
     world.write("p/docs/v3/linked.md", "# Linked\n\ntext\n")
     (plain,) = [one for one in entries.list_entries(world.library).entries if one.title == "Linked"]
     world.add("Read the guide", links=[("related_to", plain.id)])
-    assert world.bring(world.root / "p/docs/v3/linked.md").written[0].id == plain.id, (
+    assert bring(world, world.root / "p/docs/v3/linked.md").written[0].id == plain.id, (
         "others link to it"
     )
 
@@ -169,7 +170,7 @@ def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) ->
     world.write("p/docs/a.md", "# A\n")
     world.write("p/data/table.csv", "1,2\n")
     world.write("p/lessons/l.md", "# L\n")
-    done = world.bring(world.root / "p", recursive=True)
+    done = bring(world, world.root / "p", recursive=True)
     assert [one.path for one in done.written] == ["p/docs/a.md"]
     reasons = {reason.partition(" is ")[2] for _, reason in done.skipped}
     assert reasons == {"no place for an entry", "a lesson, not a doc"}
@@ -180,37 +181,37 @@ def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_pa
     folder.mkdir()
     (folder / "aux.md").write_text("# Aux\n")
     (folder / "fine.md").write_text("# Fine\n")
-    done = world.bring(folder, recursive=True)
+    done = bring(world, folder, recursive=True)
     assert [one.title for one in done.written] == ["Fine"]
     assert "Windows" in done.skipped[0][1]
     with pytest.raises((Refused, InvalidEntry), match="Windows"):
-        world.bring(folder / "aux.md")
+        bring(world, folder / "aux.md")
 
 
 def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
     text = "# Long\n\n" + "".join(f"## Part {n}\n\n{'word ' * 300}\n\n" for n in range(3))
     (tmp_path / "long.md").write_text(text)
-    cuts = resources.preview(world.library, ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
+    cuts = jobs.preview(world.library, ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
     assert cuts[0].heading == "Part 0"
     assert {cut.heading for cut in cuts} == {"Part 0", "Part 1", "Part 2"}
     assert all(0 < cut.tokens <= 420 for cut in cuts)
     assert world.status() == ""
     assert world.commits() == ["first"]
     (tmp_path / "go.py").write_text("#!/usr/bin/env python3\n# Goes far.\nprint(1)\n")
-    (cut,) = resources.preview(world.library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
+    (cut,) = jobs.preview(world.library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
     assert "Goes far." in cut.text
 
 
 def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, git: Git) -> None:
-    made = world.bring(source / "docs/guide.md").written[0]
+    made = bring(world, source / "docs/guide.md").written[0]
     old = git(source, "rev-parse", "HEAD")
     git(source, "commit", "-q", "--allow-empty", "-m", "another")
-    (done,) = resource_refresh.refresh(world.library, [made.id])
+    (done,) = refreshing.refresh(world.library, [made.id])
     assert (done.changed, "moved" in done.warning) == (False, True)
     assert world.commits()[0] == "Add doc: The guide"
     (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
     git(source, "commit", "-qam", "change")
-    (done,) = resource_refresh.refresh(world.library, [made.handle])
+    (done,) = refreshing.refresh(world.library, [made.handle])
     assert (done.changed, done.added, done.removed) == (True, 2, 1)
     assert "+Second thoughts." in done.diff
     assert (done.old_ref, done.new_ref) == (old, git(source, "rev-parse", "HEAD"))
@@ -219,17 +220,17 @@ def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, g
     shown = entries.show(world.library, made.id)
     assert shown.body.endswith("And more.\n")
     assert shown.frontmatter["source_ref"] == done.new_ref
-    (again,) = resource_refresh.refresh(world.library, [made.id])
+    (again,) = refreshing.refresh(world.library, [made.id])
     assert (again.changed, again.warning, again.diff) == (False, "", "")
 
 
 def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, source: Path) -> None:
-    world.bring(source / "docs", recursive=True)
+    bring(world, source / "docs", recursive=True)
     (source / "docs/guide.md").write_text("# The guide\n\nx\n")
     (source / "docs/notes.txt").write_text("y\n")
     (source / "docs/deep/more.md").unlink()
     world.add("a lesson")
-    done = {one.title: one for one in resource_refresh.refresh(world.library, [], every=True)}
+    done = {one.title: one for one in refreshing.refresh(world.library, [], every=True)}
     assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
     assert "more.md" in done["More"].warning
     assert world.commits()[0] == "Refresh 2 docs"
@@ -254,9 +255,9 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(
     (hermetic / "link").symlink_to(hermetic / "netrc")
     doc = pulled(world, way.format(home=hermetic))
     with pytest.raises(Refused, match="was not added on this machine from") as refused:
-        resource_refresh.refresh(world.library, [DOC])
+        refreshing.refresh(world.library, [DOC])
     assert "at a terminal: ai-lessons contribute refresh D-" in refused.value.hint
-    (told,) = resource_refresh.refresh(world.library, [], every=True)
+    (told,) = refreshing.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
     (stale,) = outdated.review(world.library)
     assert stale.detail == f"its source has changed: {way.format(home=hermetic)}", (
@@ -278,19 +279,19 @@ def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_f
         return len(asked) > 1
 
     with pytest.raises(Refused):
-        resource_refresh.refresh(world.fresh(ask_source=ask), [DOC])
-    assert resource_refresh.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
+        refreshing.refresh(world.fresh(ask_source=ask), [DOC])
+    assert refreshing.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
     assert asked == [("Guide", "~/guide.md", str(file))] * 2
     file.write_text("# Guide\n\nTwo.\n")
-    assert resource_refresh.refresh(world.fresh(), [DOC])[0].changed
+    assert refreshing.refresh(world.fresh(), [DOC])[0].changed
     world.write(doc, world.read(doc).replace("~/guide.md", str(file)))
     with pytest.raises(Refused):
-        resource_refresh.refresh(world.fresh(), [DOC])
+        refreshing.refresh(world.fresh(), [DOC])
     world.write(doc, world.read(doc).replace(str(file), "~/guide.md"))
     file.unlink()
     file.symlink_to(other)
     with pytest.raises(Refused):
-        resource_refresh.refresh(world.fresh(), [DOC])
+        refreshing.refresh(world.fresh(), [DOC])
     assert "Other words." not in world.read(doc)
 
 
@@ -298,25 +299,25 @@ def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it
     world: World, source: Path, tmp_path: Path
 ) -> None:
     draft = ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])
-    made = resources.add_resources(world.library, draft).written[0]
+    made = jobs.add_resources(world.library, draft).written[0]
     world.git(tmp_path, "clone", "-q", str(world.root), "again")
     clone = World(tmp_path / "again", world.git, world.options)
     (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
     with pytest.raises(Refused):
-        resource_refresh.refresh(clone.library, [made.id])
-    resources.add_resources(clone.library, draft)
+        refreshing.refresh(clone.library, [made.id])
+    jobs.add_resources(clone.library, draft)
     assert "Newer words." in clone.read(made.path)
-    assert not resource_refresh.refresh(clone.fresh(), [made.id])[0].changed
+    assert not refreshing.refresh(clone.fresh(), [made.id])[0].changed
 
 
 def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(
     world: World, source: Path, git: Git
 ) -> None:
-    made = world.bring(source / "docs/guide.md").written[0]
+    made = bring(world, source / "docs/guide.md").written[0]
     mine = world.read(made.path) + "My own remark.\n"
     world.write(made.path, mine)
     (source / "docs/guide.md").write_text("# The guide\n\nx\n")
-    resource_refresh.refresh(world.library, [made.id])
+    refreshing.refresh(world.library, [made.id])
     assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
     assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
     world.write("p/lessons/new.md", "# never committed\n")

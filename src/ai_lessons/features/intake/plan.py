@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import secrets
 from ai_lessons.app.repeated_docs import notes_on_repeated
-from ai_lessons.app.resource_texts import (
+from ai_lessons.app.trust import remember_sources
+from ai_lessons.app.write_checks import Planned, checked, new_files, noting
+from ai_lessons.connectors.manifests import Sources
+from ai_lessons.errors import Conflict, Refused, Unreachable, UsageError
+from ai_lessons.features.intake import facts
+from ai_lessons.features.intake.incoming import (
     DOCUMENTS,
     Incoming,
     as_doc,
@@ -15,10 +20,6 @@ from ai_lessons.app.resource_texts import (
     take,
     take_page,
 )
-from ai_lessons.app.trust import remember_sources
-from ai_lessons.app.write_checks import Planned, checked, new_files, noting
-from ai_lessons.connectors.manifests import Sources
-from ai_lessons.errors import Conflict, Refused, Unreachable, UsageError
 from ai_lessons.git.store import Change
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Filter, Kind
@@ -31,9 +32,9 @@ from ai_lessons.model.versions import AUTO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ai_lessons.app.answers import Imported, ResourceDraft
+    from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import RepositorySession
-    from ai_lessons.connectors.web import Web
+    from ai_lessons.features.intake.web import Web
     from ai_lessons.git.external_files import Outside
     from ai_lessons.model.entries import EntrySummary
 
@@ -59,6 +60,29 @@ def _is_document(name: str) -> bool:
     if not suffix:
         return _PAGE_NAMES.fullmatch(name) is not None
     return suffix in {*layout.DOC_SUFFIXES, *DOCUMENTS, *MARKUPS} and not _OF_BUILDS.fullmatch(name)
+
+
+class ResourceDraft(NamedTuple):
+    """What to import.
+
+    `paths` are files, folders (with `recursive`) or globs of the caller's file system.
+
+    `urls` are pages, or (with `recursive`) sitemaps; of private addresses only with
+    `allow_private`. `exclude`: globs of files to leave.
+    """
+
+    kind: Kind
+    paths: Sequence[str] = ()
+    title: str | None = None
+    versions: Sequence[str] = ()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    recursive: bool = False
+    in_place: bool = False
+    allow_secrets: Sequence[tuple[str, str]] = ()
+    urls: Sequence[str] = ()
+    allow_private: bool = False
+    exclude: Sequence[str] = ()
 
 
 class Described(NamedTuple):
@@ -94,10 +118,13 @@ class Planner:
         self._now = repo.options.now()
         self._taken: set[str] = set()
         self._known: dict[tuple[str, frozenset[str]], EntrySummary] = {}
-        for doc in repo.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
-            for source in (doc.source_path, doc.source_url):
-                if source:
-                    self._known[source, frozenset(doc.versions)] = doc
+        catalog = repo.current()
+        sources = facts.sources(catalog)
+        for doc in catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None)):
+            source = sources.get(doc.id, facts.NOWHERE)
+            for place in (source.path, source.url):
+                if place:
+                    self._known[place, frozenset(doc.versions)] = doc
 
     def bring(self, plans: Iterable[tuple[str, Callable[[], Planned]]], *, alone: bool) -> Imported:
         """Write what is planned, each behind its name, in one commit.

@@ -4,9 +4,9 @@ from io import BytesIO
 
 import pytest
 
-from ai_lessons.connectors import web
-from ai_lessons.connectors.web import convert
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.features.intake import web
+from ai_lessons.features.intake.web import convert
 from documents_made import docx, pdf, put_zeros
 
 PAGE = b"""<!doctype html><html><head><title>Retries - Tool</title></head><body><nav><a href="/">Home</a></nav>
