@@ -200,9 +200,7 @@ def test_knowledge_inside_of_code_is_about_that_code(
         inner.close()
 
 
-def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(
-    world: World, tmp_path: Path
-) -> None:
+def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(world: World) -> None:
     place(world, review_by="2026-10-01")
     path = f"global/lessons/{LESSON}.md"
     assert validation.validate(world.library).problems == ()
@@ -214,11 +212,6 @@ def test_what_is_to_be_reviewed_is_a_problem_only_when_asked_for(
     assert validation.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
     assert validation.validate(world.library, ["web"], content=True).problems == ()
-    doc = world.bring(put_file(tmp_path / "gone.md", "# X\n")).written[0]
-    (tmp_path / "gone.md").unlink()
-    assert (doc.id, "source", f"its source is gone: {tmp_path}/gone.md") in found(world)
-    problems = validation.validate(world.library, content=True).problems
-    assert {one.path for one in problems} == {path, doc.path}
 
 
 def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.interfaces import agent_text, output
-from ai_lessons.interfaces.mcp import server
 from ai_lessons.interfaces.output import behind
 from ai_lessons.model import plain
 from ai_lessons.telling import words
@@ -185,7 +184,6 @@ def test_no_text_reaches_an_agent_by_another_way() -> None:
         "DATA", "HELD", "KNOWN", "REMINDER", "STATED", "RAN_NEXT", "HARVEST", "notice", "notice or DATA", "''", "frame",
     }  # fmt: skip
     for constant in (
-        server.HARVEST,
         words.KNOWN,
         words.REMINDER,
         words.STATED,

@@ -196,3 +196,13 @@ def test_an_import_says_what_is_missing_and_is_found_by_words_at_once(
     what = "30 of 42 passages have no vector yet: they are found by words"
     assert done.notes == (f"{what}, and by meaning after ai-lessons admin reindex",)
     assert ann.counted() == (42, 12)
+
+
+def test_a_doc_whose_source_is_gone_is_a_problem_of_content(world: World, tmp_path: Path) -> None:
+    file = put_file(tmp_path / "gone.md", "# X\n")
+    (doc,) = bring(world, file).written
+    assert validation.validate(world.library, content=True).problems == ()
+    file.unlink()
+    assert found(world) == [(doc.id, "source", f"its source is gone: {file}")]
+    (problem,) = validation.validate(world.library, content=True).problems
+    assert (problem.path, "its source is gone" in problem.message) == (doc.path, True)

@@ -62,7 +62,8 @@ def test_no_note_of_others_is_firm_sure_or_approved(
 ) -> None:
     summary = brought(world, tmp_path, form, CLAIMS)
     assert (summary.firm, summary.from_, summary.confidence) == (False, "ai", "medium")
-    assert not summary.seen or tuple(summary.seen) == (0, 0, 0)
+    counts = world.library.primary.catalog.facts("harvest").get(summary.id, {})
+    assert not any(counts.values())
     fields = entries.show(world.library, summary.id).frontmatter
     assert fields["imported"] == {
         "from": "user", "firm": True, "approved_by": "Ada <ada@x>", "reviewed": "2026-11-01",
