@@ -43,8 +43,9 @@ from ai_lessons.git.sync import EntryConflict
 from ai_lessons.interfaces.agent_text import LONGEST, NOTICE
 from ai_lessons.interfaces.cli import root
 from ai_lessons.interfaces.cli.command import programs, walk
-from ai_lessons.interfaces.mcp import server
-from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool, tools
+from ai_lessons.interfaces.mcp import over_http
+from ai_lessons.interfaces.mcp.sessions import SessionPool
+from ai_lessons.interfaces.mcp.tools import DEFAULT, tools
 from ai_lessons.learning.selection import ShownEntry
 from ai_lessons.model import anchors
 from ai_lessons.model.config import FORMAT, RepositoryConfig, keys, values_of
@@ -459,9 +460,9 @@ def tools_page() -> str:
     served = tools(SessionPool(nothing), Path("mcp.log"), "all")
     first = "".join(tool_row(tool) for tool in served if tool.name in DEFAULT)
     more = "".join(tool_row(tool) for tool in served if tool.name not in DEFAULT)
-    over_http = (
+    transport = (
         "## Over HTTP\n\n"
-        f"Streamable HTTP at `{server.PATH}`, requests of at most {server.BODY_BYTES:,} bytes, {server.SESSIONS} "
+        f"Streamable HTTP at `{over_http.PATH}`, requests of at most {over_http.BODY_BYTES:,} bytes, {over_http.SESSIONS} "
         "clients. A wrong token\nis answered with 401, a foreign `Origin` with 403, a foreign `Host` with 421.\n"
     )
     return "\n".join(
@@ -472,7 +473,7 @@ def tools_page() -> str:
             "## Tools with `--tools all`\n",
             more,
             RESOURCES,
-            over_http,
+            transport,
         ]
     )
 

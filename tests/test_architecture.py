@@ -33,16 +33,21 @@ MAY_IMPORT = {
 }  # fmt: skip
 """Layer: the layers that it may import, besides itself."""
 
+SERVER = {
+    f"interfaces/mcp/{name}.py"
+    for name in ("clients", "guidance", "over_http", "over_stdio", "server", "sessions", "skills", "tools")
+}
+"""All that is loaded only by the server over MCP."""
+
 HOMES = {
     "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
     "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
     "numpy": {"search/embedding.py", "search/index_query.py", "search/shared_vectors.py", "search/vector_packs.py"},
     "huggingface_hub": set[str](),
     "markdown_it": {"model/chunks.py", "features/look/pages.py"}, "detect_secrets": {"app/secrets.py"},
-    "griffe": {"features/packages/installed.py"}, "mcp": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
-    "anyio": {"interfaces/mcp/server.py", "interfaces/mcp/tools.py"},
-    "starlette": {"interfaces/mcp/server.py", "features/look/server.py"},
-    "uvicorn": {"interfaces/mcp/server.py", "features/look/server.py"}, "jinja2": {"features/look/pages.py"},
+    "griffe": {"features/packages/installed.py"}, "mcp": SERVER, "anyio": SERVER,
+    "starlette": {"interfaces/mcp/over_http.py", "features/look/server.py"},
+    "uvicorn": {"interfaces/mcp/over_http.py", "features/look/server.py"}, "jinja2": {"features/look/pages.py"},
     "markupsafe": {"features/look/pages.py"}, "nh3": {"features/look/pages.py"},
     "packaging": {"connectors/manifests.py", "features/packages/installed.py"},
 }  # fmt: skip

@@ -15,7 +15,7 @@ from mcp.types import CallToolResult
 
 from ai_lessons import extensions, settings
 from ai_lessons.interfaces.mcp.server import build
-from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.mcp.sessions import SessionPool
 from interfaces.world import environment
 
 PROGRAM = (sys.executable, "-c", "from ai_lessons.interfaces.mcp import main; main()")

@@ -17,8 +17,9 @@ from ai_lessons.errors import UsageError
 from ai_lessons.interfaces import agent_text
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli.command import Tool
-from ai_lessons.interfaces.mcp import FirstAnswers, mcp, server
-from ai_lessons.interfaces.mcp.tools import DEFAULT, SessionPool
+from ai_lessons.interfaces.mcp import FirstAnswers, guidance, mcp
+from ai_lessons.interfaces.mcp.sessions import SessionPool
+from ai_lessons.interfaces.mcp.tools import DEFAULT
 from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
@@ -103,11 +104,11 @@ def test_data_is_as_harmless_as_text() -> None:
 
 def test_the_prompts_carry_the_protocol_and_name_only_tools_that_are_served() -> None:
     before, after = (
-        server.before_task("Fix\nit", 'p"'),
-        server.after_task("Fix\nit", "three attempts"),
+        guidance.before_task("Fix\nit", 'p"'),
+        guidance.after_task("Fix\nit", "three attempts"),
     )
     said = (
-        " ".join((server.INSTRUCTIONS, before, after)).replace("(", " ").replace(",", " ").split()
+        " ".join((guidance.INSTRUCTIONS, before, after)).replace("(", " ").replace(",", " ").split()
     )
     named = {word.strip(".:)") for word in said if "_" in word and "=" not in word}
     assert named <= {*DEFAULT, "applies_to", "resource_id=…", "after_task"}

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 
 from ai_lessons.app.search import PROMPT
 from ai_lessons.errors import Refused, StorageFailed, UsageError
-from ai_lessons.interfaces.mcp import server
+from ai_lessons.interfaces.mcp import over_http
 from interfaces.mcp_world import PROGRAM, connected
 from interfaces.world import Run, environment
 
@@ -156,7 +156,7 @@ def from_page(served: Served, origin: str, **more: str) -> int:
 
 
 def test_what_is_too_large_or_no_request_does_not_end_it(open_: Served) -> None:
-    assert open_.post(b" " * (server.BODY_BYTES + 1), {}) == 413
+    assert open_.post(b" " * (over_http.BODY_BYTES + 1), {}) == 413
     assert open_.post(b"", {"Content-Length": str(10**12)}) == 413
     assert open_.post(b"no JSON", {}) == 400
     assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400
@@ -229,32 +229,32 @@ def test_a_place_is_understood_or_refused() -> None:
         ("[::]:5", ("::", 5), False),
         ("here.example:5", ("here.example", 5), False),
     ):
-        found = server.place(text)
+        found = over_http.place(text)
         assert (found, found.here_only) == (place, here_only)
     for text in ("", "8765", "127.0.0.1", "127.0.0.1:", "a:b", "a:-1", "a:65536", "a:٣"):
         with pytest.raises(UsageError, match="no place to listen"):
-            server.place(text)
+            over_http.place(text)
 
 
 def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path) -> None:
-    everywhere = server.place("0.0.0.0:1")
-    assert server.token_of(token_file, everywhere) == TOKEN
-    assert server.token_of(None, server.place(":1")) is None
+    everywhere = over_http.place("0.0.0.0:1")
+    assert over_http.token_of(token_file, everywhere) == TOKEN
+    assert over_http.token_of(None, over_http.place(":1")) is None
     token_file.chmod(0o640)
     with pytest.raises(Refused, match="read by others"):
-        server.token_of(token_file, everywhere)
+        over_http.token_of(token_file, everywhere)
     token_file.chmod(0o600)
     for bad in ("", "short", "two words that are long enough", "é" * 40):
         token_file.write_text(bad)
         with pytest.raises(UsageError, match="a token is one word"):
-            server.token_of(token_file, everywhere)
+            over_http.token_of(token_file, everywhere)
     token_file.write_bytes(b"\xff" * 40)
     with pytest.raises(StorageFailed, match="not a text"):
-        server.token_of(token_file, everywhere)
+        over_http.token_of(token_file, everywhere)
     with pytest.raises(StorageFailed, match="No such file"):
-        server.token_of(tmp_path / "none", everywhere)
+        over_http.token_of(tmp_path / "none", everywhere)
     with pytest.raises(UsageError, match="can be reached from other machines"):
-        server.token_of(None, everywhere)
+        over_http.token_of(None, everywhere)
 
 
 def test_a_server_that_only_reads_offers_no_tool_that_writes(open_: Served) -> None:

@@ -453,7 +453,7 @@ def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> 
 def test_a_bug_is_told_without_its_words_and_the_log_is_named(
     agent: Agent, log: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with failing("ai_lessons.interfaces.mcp.tools.SessionPool.read", ValueError("secret words")):
+    with failing("ai_lessons.interfaces.mcp.sessions.SessionPool.read", ValueError("secret words")):
         told = agent.fails("search", query="x")
     assert told == f"{DATA}\na bug in ai-lessons (ValueError)\nhint: the report is in {log}"
     assert "secret words" in caplog.text

@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons import app, settings
 from ai_lessons.app.answers import Query
-from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.mcp.sessions import SessionPool
 from interfaces.world import DOC, LESSON, SCRIPT, Run
 from real_world import put_file
 

@@ -24,7 +24,7 @@ from ai_lessons.app.entries import list_entries
 from ai_lessons.app.options import no_progress
 from ai_lessons.app.workspace import Library
 from ai_lessons.features.look import pages, server
-from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from features.checks.test_enforcing import MISE, Session, rules

@@ -43,8 +43,8 @@ from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, 
 from ai_lessons.features.look import pages
 from ai_lessons.features.look.pages import Page, href
 from ai_lessons.interfaces.cli.contribute import OUTCOMES
-from ai_lessons.interfaces.mcp.server import BODY_BYTES, ListenAddress, listening, served
-from ai_lessons.interfaces.mcp.tools import SessionPool
+from ai_lessons.interfaces.mcp.over_http import BODY_BYTES, ListenAddress, listening, served
+from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.model.entries import Relation
 from ai_lessons.model.links import Line, communities
 

@@ -248,24 +248,24 @@ def mcp(
         )
         if first.answer():
             return
-    from ai_lessons.interfaces.mcp import server, tools
+    from ai_lessons.interfaces.mcp import over_http, over_stdio, server, sessions
 
     log = folders.state / server.LOG_NAME
     below, cwd = Path(root) if root else None, settings.current_folder()
     # the folder as it was at the start: it may be removed while we serve
     load = partial(settings.load, os.environ, cwd, repo=call.repo, tier=call.tier)
     if http is not None:
-        where, file = server.place(http), Path(token_file) if token_file else None
-        token = server.token_of(file, where)
-        pool = tools.SessionPool(load, limits=server.limits(below, file, token))
+        where, file = over_http.place(http), Path(token_file) if token_file else None
+        token = over_http.token_of(file, where)
+        pool = sessions.SessionPool(load, limits=over_http.limits(below, file, token))
         if file is not None:
-            server.refuse_shared(file, pool)
-        serve = partial(server.serve, where=where, token=token, names=allow_host)
+            over_http.refuse_shared(file, pool)
+        serve = partial(over_http.serve, where=where, token=token, names=allow_host)
     else:
         # over standard streams a process is one session of one agent; over HTTP many share it
         name = f"mcp-{os.urandom(4).hex()}"
-        pool = tools.SessionPool(load, session=name, limits=Limits(below))
-        serve = partial(server.stdio, first=first)
+        pool = sessions.SessionPool(load, session=name, limits=Limits(below))
+        serve = partial(over_stdio.stdio, first=first)
     with closing(server.log_to(log)):
         serve(server.build(pool, log, **which), pool)
 

@@ -1,0 +1,222 @@
+"""Serves over HTTP: where to listen, the token that callers need, and the server itself."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import socket
+import stat
+import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio.to_thread
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+
+from ai_lessons.app.options import Limits
+from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
+from ai_lessons.interfaces.mcp.server import until_told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from mcp.server.mcpserver import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from ai_lessons.interfaces.mcp.sessions import SessionPool
+
+PATH = "/mcp"
+# of a request: a lesson is a few kilobytes, and files are named, not sent
+BODY_BYTES = 1_000_000
+# clients that may be connected; more are asked to come again
+SESSIONS = 200
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen; an IPv6 `host` has no brackets."""
+
+    host: str
+    port: int
+
+    @property
+    def written(self) -> str:
+        """The host as it is written in a URL."""
+        if ":" in self.host:
+            return f"[{self.host}]"
+        return self.host
+
+    @property
+    def here_only(self) -> bool:
+        """Whether only programs of this machine can reach it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def listening(where: ListenAddress) -> socket.socket:
+    """A socket that listens there. Raises AiLessonsError: nothing can."""
+    family = socket.AF_INET
+    if ":" in where.host:
+        family = socket.AF_INET6
+    try:
+        return socket.create_server(where, family=family)
+    except OSError as error:
+        why = (error.strerror or "it is no address").partition(" (while")[0]
+        raise AiLessonsError(
+            f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0"
+        ) from error
+
+
+def served(app: ASGIApp) -> uvicorn.Config:
+    """Settings of uvicorn: no log, no `server` header."""
+    # with `proxy_headers`, every caller on this machine could claim another address
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on",
+        proxy_headers=False, server_header=False, ws="none",
+    )  # fmt: skip
+
+
+def place(text: str) -> ListenAddress:
+    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only.
+
+    UsageError for anything else.
+    """
+    host, _, port = text.rpartition(":")
+    if ":" not in text or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        hint = "for example --http :8765 (this machine only), or port 0 for any"
+        raise UsageError(f"{text!r} is no place to listen", hint=hint)
+    return ListenAddress(host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port))
+
+
+def token_of(file: Path | None, where: ListenAddress) -> str | None:
+    """The token that callers must have, or None.
+
+    Raises UsageError (empty), StorageFailed, Refused (others read it).
+    """
+    if file is None and where.here_only:
+        return None
+    if file is None:
+        raise UsageError(
+            f"{where.host} can be reached from other machines, so callers need a token",
+            hint="--token-file FILE, or listen on this machine only: --http :PORT",
+        )
+    try:
+        with file.open(encoding="utf-8") as opened:
+            # a token file may be a device, which never ends
+            mode, text = os.fstat(opened.fileno()).st_mode, opened.read(10_000).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageFailed(
+            f"{file}: {getattr(error, 'strerror', None) or 'not a text'}"
+        ) from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Refused(f"{file} can be read by others", hint=f"chmod 600 {file}")
+    if len(text) < 16 or len(text.split()) != 1 or not text.isascii():
+        raise UsageError(
+            f"{file}: a token is one word of at least 16 plain characters",
+            hint=f"make one: openssl rand -hex 32 > {file}",
+        )
+    return text
+
+
+def limits(root: Path | None, token_file: Path | None, token: str | None) -> Limits:
+    """Which files callers may name.
+
+    Those below `root`, and never the token, in its own file or copied elsewhere.
+    """
+    status = None
+    if token_file:
+        status = token_file.stat()
+    if token and status:
+        return Limits(root, token.encode(), (status.st_dev, status.st_ino))
+    return Limits(root)
+
+
+def refuse_shared(token_file: Path, pool: SessionPool) -> None:
+    """Refuse a token that lies in a repository that is served."""
+    file = os.path.realpath(token_file)
+    for tier in pool.settings.places.reads:
+        if os.path.commonpath([file, os.path.realpath(tier.root)]) == os.path.realpath(tier.root):
+            raise Refused(
+                f"{token_file} lies in {tier.root}, which callers read",
+                hint="keep the token elsewhere",
+            )
+
+
+class Gate:
+    """Lets through only requests that carry the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token.encode()
+        self._refused = PlainTextResponse(
+            "a token is needed\n", 401, {"WWW-Authenticate": "Bearer"}
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 401 to all others."""
+        if scope["type"] != "http" or self._is_authorized(scope.get("headers", ())):
+            await self._app(scope, receive, send)
+        else:
+            await self._refused(scope, receive, send)
+
+    def _is_authorized(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        sent = [value for name, value in headers if name == b"authorization"]
+        if len(sent) != 1:
+            # of two, a proxy may have looked at the other one
+            return False
+        scheme, _, token = sent[0].partition(b" ")
+        # in constant time: how long a comparison takes must not tell how much of a guess is right
+        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+
+
+class _Quiet(uvicorn.Server):
+    capture_signals = nullcontext  # type: ignore[assignment]  # signals are ours
+
+
+def serve(
+    server: MCPServer[Any],
+    pool: SessionPool,
+    where: ListenAddress,
+    *,
+    token: str | None,
+    names: Sequence[str] = (),
+) -> None:
+    """Serve over HTTP until a signal comes, with the address on stderr.
+
+    AiLessonsError: nothing can listen there.
+    """
+    local_names = ("127.0.0.1", "localhost", "[::1]", where.written)
+    hosts: list[str] = []
+    for name in (*local_names, *names):
+        # a tunnel may have another port
+        hosts += [name, f"{name}:*"]
+    with listening(where) as sock:
+        port = sock.getsockname()[1]
+        if token is None:
+            origins = [f"http://{name}:{port}" for name in local_names]
+            origins += [f"https://{name}" for name in names]
+        else:
+            # any port of a host is somebody else's page, which has to know the token
+            origins = [f"http://{host}" for host in hosts]
+            origins += [f"https://{host}" for host in hosts]
+        names_checked = TransportSecuritySettings(
+            enable_dns_rebinding_protection=True,
+            allowed_hosts=hosts,
+            allowed_origins=origins,
+        )
+        app: ASGIApp = server.streamable_http_app(
+            streamable_http_path=PATH,
+            host=where.host,
+            max_request_body_size=BODY_BYTES,
+            max_sessions=SESSIONS,
+            transport_security=names_checked,
+        )
+        if token is not None:
+            app = Gate(app, token)
+        config = served(app)
+        print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
+        anyio.run(until_told, lambda: _Quiet(config).serve(sockets=[sock]), pool)
