@@ -6,6 +6,7 @@ Begin with `tools` and `AgentCommand`.
 from __future__ import annotations
 
 import logging
+from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import anyio.to_thread
@@ -26,7 +27,6 @@ from ai_lessons.interfaces.mcp.schemas import output_schema, parameters_of
 from ai_lessons.interfaces.output import encode
 
 if TYPE_CHECKING:
-    from pathlib import Path
 
     from mcp.server.mcpserver import Context
 
