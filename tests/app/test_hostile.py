@@ -239,7 +239,7 @@ def test_without_permission_the_error_names_the_place_and_nothing_changes(world:
 import os
 from pathlib import Path
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.app.open_repository import Options
+from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.app import editing, entries
 from ai_lessons.app.answers import LessonDraft
