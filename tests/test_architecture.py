@@ -246,7 +246,8 @@ def places(row: extensions.Feature) -> set[str]:
     for value in row[2:]:
         held = list(value.values()) if isinstance(value, Mapping) else [value]
         texts |= {text.removesuffix("[]") for text in held if isinstance(text, str) and ":" in text}
-    return texts | {command.place for command in row.commands}
+    of_rows = {added.place for added in (*row.commands, *row.prompts)}
+    return texts | of_rows
 
 
 def test_no_host_is_compared_by_name_but_in_its_own_module() -> None:

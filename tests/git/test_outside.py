@@ -186,10 +186,3 @@ def test_the_names_of_a_project_are_not_read_through_a_link_out_of_it(tmp_path: 
     (tmp_path / "code/.git").mkdir(parents=True)
     (tmp_path / "code/package.json").symlink_to(tmp_path / "private/package.json")
     assert external_files.names_of(tmp_path / "code") == ["code"]
-
-
-def test_transcripts_are_not_looked_for_behind_links(cloned: Path, tmp_path: Path) -> None:
-    put_file(tmp_path / "home/a.jsonl", "{}")
-    put_file(cloned / ".hidden/b.jsonl", "{}")
-    found = external_files.transcripts([(cloned, "**/*.jsonl"), (cloned, "docs/*.jsonl")])
-    assert [file.name for file, _ in found] == ["b.jsonl"]

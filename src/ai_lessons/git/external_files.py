@@ -378,18 +378,3 @@ def same_name(first: str, second: str) -> bool:
         re.sub(r"(?:[^\w+#]|_)+", "-", name.lower()).strip("-") for name in (first, second)
     )
     return first == second != ""
-
-
-def transcripts(patterns: Sequence[tuple[Path, str]]) -> list[tuple[Path, os.stat_result]]:
-    """The files that globs below folders match and their status, newest first. Raises nothing."""
-    files: dict[Path, os.stat_result] = {}
-    for folder, pattern in patterns:
-        for file in matches(folder, pattern.split("/"), hidden=True):
-            try:
-                status = os.stat(file)
-            except OSError:
-                # gone since the glob
-                continue
-            if stat.S_ISREG(status.st_mode):
-                files[file] = status
-    return sorted(files.items(), key=lambda row: -row[1].st_mtime)

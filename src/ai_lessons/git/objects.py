@@ -25,7 +25,6 @@ from dulwich.pack import write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import (
-    AiLessonsError,
     Conflict,
     InvalidEntry,
     NotFound,
@@ -201,21 +200,6 @@ def repository(folder: Path) -> Worktree:
     if bare:
         return as_hub(folder.resolve())
     return locate(folder)
-
-
-def authors(folder: Path) -> frozenset[str]:
-    """The names under which the last 5,000 commits of all branches were made.
-
-    None where no git is.
-    """
-    try:
-        listed = plumbing.output(
-            repository(folder), "log", "--all", "--max-count=5000", "--format=%an%n%cn"
-        )
-    except (AiLessonsError, OSError, ValueError):
-        # as of a path that no folder can have
-        return frozenset()
-    return frozenset(listed.decode("utf-8", "replace").splitlines())
 
 
 class Draft:

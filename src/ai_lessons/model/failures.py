@@ -82,11 +82,6 @@ _QUESTION = expression(
 
 
 _EXIT = expression(r"\A\s*(?:Error: )?Exit code -?\d+\n")
-_HOST = expression(
-    r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
-    r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
-    r"running in (?:the )?background|hook (?:error|blocked)"
-)
 
 
 _DID_NOT_END = expression(
@@ -129,11 +124,6 @@ def telling(output: str) -> str:
 def _both_ends(output: str) -> str:
     """The beginning and the end of a long output, without colours: an error stands in one of them."""
     return _ESCAPES.sub("", output[:OUTPUT_END] + output[OUTPUT_END:][-OUTPUT_END:])
-
-
-def is_host(output: str) -> bool:
-    """Whether the agent host wrote this in place of the output: no lesson about the command."""
-    return bool(_HOST.search(output))
 
 
 def did_not_end(output: str) -> bool:

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 # bench.decisions: that a session is told after its start, checks apart
 SESSION_CHARACTERS = 3_000
-# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more than
-# `SAID_BAR` of harvest
+# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more
+# than for a quote
 _ASKING_WEIGHT = 2.2
 # `weight` tells more than three edited files from fewer
 _EDITED_FILES = 4

@@ -19,7 +19,6 @@ from ai_lessons.features.harvest.statements import Statement
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
 from ai_lessons.learning.statistics import clean_session
-from ai_lessons.model import lessons
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def _told_at(step: Step, folder: str, people: re.Pattern[str] | None) -> str | N
     """The file of an edit, or the words of what a person states; None: no moment to tell at."""
     if step.sort == "edit":
         return step.text.removeprefix(f"{folder}/")
-    if step.sort == "said" and lessons.stated(step.text):
+    if step.sort == "said" and statements.is_stated(step.text):
         return " ".join(terms.asked_for(quoted(step.text, people)))
     return None
 

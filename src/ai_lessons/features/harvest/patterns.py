@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.features.harvest.calls import UNSAID, Difference, Happened, is_general
 from ai_lessons.features.harvest.counts import BAR, LEAST_SESSIONS, CallCounts
-from ai_lessons.model import failures
+from ai_lessons.model import expression, failures
 from ai_lessons.model.command_forms import FORM_WORDS, Form, forms, inside
 from ai_lessons.model.plain import count
 from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING, attempts, base_name
@@ -36,6 +36,12 @@ _MESSAGE, _MESSAGES = 120, 3
 _NAMED = 4
 # Sessions that did not get past a failure, after which the agent is told not to try the same again
 _WALL_SESSIONS = 3
+# what an agent host writes in place of an output: no lesson about the command
+_HOST = expression(
+    r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
+    r"requires? approval|permission to use|was (?:blocked|denied) by|cancelled: parallel tool call|"
+    r"running in (?:the )?background|hook (?:error|blocked)"
+)
 
 
 class CommandPattern(NamedTuple):
@@ -161,7 +167,7 @@ def _at_failures(left: Iterable[Happened]) -> Iterator[CommandPattern]:
     for call in left:
         attempt = next(iter(attempts(" ".join(call.words))), "")
         calls[attempt] += 1
-        if not call.failed or not attempt or failures.is_host(call.output):
+        if not call.failed or not attempt or _HOST.search(call.output):
             continue
         shape = failures.shape(failures.headline(call.output))
         if len(failures.words_of(shape)) < _LEAST_WORDS:

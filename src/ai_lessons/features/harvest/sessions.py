@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -34,16 +35,34 @@ def unread_notes(unread: Mapping[str, Sequence[Path]]) -> Iterator[str]:
 def transcripts(
     where: Where, cwd: Path, folder: str, since: datetime | None = None
 ) -> list[tuple[Path, os.stat_result]]:
-    """The transcripts of all hosts, or those in `folder`. Raises NotFound: no such folder."""
+    """The transcripts of all hosts, or those in `folder`, the newest first.
+
+    Raises NotFound: no such folder.
+    """
     if folder:
         globs = _in_folder(external_files.typed(external_files.expanded(folder), cwd), folder)
     else:
         globs = agent_hosts.transcripts(where)
-    files = []
-    for file, status in external_files.transcripts(globs):
-        if since is None or status.st_mtime >= since.timestamp():
-            files.append((file, status))
-    return files
+    first = 0.0
+    if since:
+        first = since.timestamp()
+    files = {}
+    for file, status in _matching(globs):
+        if stat.S_ISREG(status.st_mode) and status.st_mtime >= first:
+            files[file] = status
+    return sorted(files.items(), key=lambda row: row[1].st_mtime, reverse=True)
+
+
+def _matching(globs: Iterable[tuple[Path, str]]) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files that globs below folders match, and their status."""
+    for place, pattern in globs:
+        for file in external_files.matches(place, pattern.split("/"), hidden=True):
+            try:
+                status = os.stat(file)
+            except OSError:
+                # gone since the glob
+                continue
+            yield file, status
 
 
 def _in_folder(place: Path, named: str) -> list[tuple[Path, str]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.quoting import HIDDEN, cleaned, quoted, without_people
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.harvest import corrections
 from ai_lessons.model import expression, lessons
 from ai_lessons.search import terms
@@ -24,6 +25,12 @@ PER_SESSION = 2
 _FILES, _ACTS = 2, 4
 # Characters of a command that is shown
 _ACT = 80
+# Commits whose authors are people of a project
+_COMMITS = 5000
+# Weight from which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
+BAR = 1.2
+# How much edits may add to that of the words
+_EDITS = 1.0
 # Share of all words of two statements that are common, from which they say the same
 _COUNTED = 0.5
 # what the agent did, in the sense that a person may correct it
@@ -94,10 +101,15 @@ def statements_of(
         text = turn.said.text
         # one that is asked for a task says nothing else
         is_task = len(turns) == 1 and corrections.is_task(text)
-        if text not in rows and not is_task and _weight(turn) >= lessons.SAID_BAR:
+        if text not in rows and not is_task and _weight(turn) >= BAR:
             rows[text] = _statement(of, turn, project, people)
     ordered = sorted(rows.values(), key=lambda row: (not row.corrects, -row.much))
     return ordered[:PER_SESSION]
+
+
+def is_stated(text: str) -> bool:
+    """Whether a person seems to state something, whatever is edited after."""
+    return lessons.weight(text) >= BAR - _EDITS
 
 
 def _turns(steps: Sequence[Step]) -> list[_Turn]:
@@ -240,6 +252,13 @@ def people_of(names: Iterable[str]) -> re.Pattern[str] | None:
 def people_at(folder: Path) -> re.Pattern[str] | None:
     """What finds the people who committed to the repository at a folder."""
     # most transcripts hold nothing that a person said
-    from ai_lessons.git import objects
+    from ai_lessons.git import objects, plumbing
 
-    return people_of(objects.authors(folder))
+    # the names under which the last commits of all branches were made
+    words = "log", "--all", f"--max-count={_COMMITS}", "--format=%an%n%cn"
+    try:
+        listed = plumbing.output(objects.repository(folder), *words)
+    except (AiLessonsError, OSError, ValueError):
+        # no repository, or as of a path that no folder can have
+        return None
+    return people_of(frozenset(listed.decode("utf-8", "replace").splitlines()))
