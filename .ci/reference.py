@@ -47,7 +47,6 @@ from ai_lessons.interfaces.mcp import over_http
 from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.interfaces.mcp.tools import DEFAULT, tools
 from ai_lessons.learning.selection import ShownEntry
-from ai_lessons.model import anchors
 from ai_lessons.model.config import FORMAT, RepositoryConfig, keys, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
 from ai_lessons.model.texts import TITLE_LENGTH
@@ -212,7 +211,7 @@ PATTERN = {
 CHECK: dict[str, dict[str, Any]] = dict.fromkeys(("pattern", "regex", "unless"), TEXT)
 CHECK["enforce"] = {"enum": ["ask", "deny"]}
 CHECK |= {key: {"anyOf": [TEXT, TEXTS]} for key in ("files", "bad", "good")}
-COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
+COMMON_FIELDS: dict[str, dict[str, Any]] = {
     "id": ID,
     "kind": TEXT,
     "title": {"type": "string", "minLength": 1, "maxLength": TITLE_LENGTH},
@@ -230,17 +229,8 @@ COMMON_FIELDS: Mapping[str, dict[str, Any]] = {
     "reviewed": DATE,
     "release_to": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
     "allow_secrets": {"type": "array", "items": {"type": "object", "additionalProperties": TEXT}},
-    "about": {
-        "type": "array",
-        "maxItems": anchors.MOST,
-        "items": {
-            "type": "object",
-            "properties": dict.fromkeys(("code", "package", "seen", "in"), TEXT),
-            "oneOf": [{"required": ["code"]}, {"required": ["package"]}],
-            "additionalProperties": False,
-        },
-    },
 }
+COMMON_FIELDS |= {key: extensions.load(place) for key, place in extensions.named("schemas").items()}
 OTHER_FIELDS: Mapping[str, dict[str, Any]] = {
     "applies_to": TEXTS,
     "contexts": TEXTS,

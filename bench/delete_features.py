@@ -61,9 +61,9 @@ def copied(target: Path) -> None:
 
 
 def take_out(tree: Path, feature: str) -> tuple[int, int]:
-    """Delete the folder, the tests, the row, and lines of `pyproject.toml` that name it; how many files and lines.
+    """Delete the folder, the tests, what measures it, the row, and lines of `pyproject.toml` that name it.
 
-    So with every feature that needs it.
+    So with every feature that needs it. Returns how many files and lines.
     """
     files = lines = 0
     for row in extensions.rows():
@@ -76,6 +76,11 @@ def take_out(tree: Path, feature: str) -> tuple[int, int]:
                 files += 1
                 lines += file.read_bytes().count(b"\n")
         shutil.rmtree(folder)
+    for file in (tree / "bench").glob("*.py"):
+        if f"ai_lessons.features.{feature}" in file.read_text():
+            files += 1
+            lines += file.read_bytes().count(b"\n")
+            file.unlink()
     lines += without_row(tree / ROWS, feature)
     project = tree / "pyproject.toml"
     rows = project.read_text().splitlines(keepends=True)

@@ -21,11 +21,15 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from ai_lessons.app import setup
-from ai_lessons.app.anchor_writing import stated
-from ai_lessons.app.code_folder import CodeFolder
+from ai_lessons.app.additions import NewText
 from ai_lessons.app.options import Options
+from ai_lessons.app.project_code import ProjectCode
 from ai_lessons.app.workspace import Library
-from ai_lessons.model.anchors import Anchor, Verdict, anchors_of
+from ai_lessons.features.anchors.anchors import Anchor, anchors_of
+from ai_lessons.features.anchors.code_folder import CodeFolder
+from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.writing import addition
+from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, Kind
 from ai_lessons.telling import offers
 from bench.harness import Bar, Outcome, machine, number, table
 
@@ -133,8 +137,10 @@ def _claims(top: Path, home: Path, chance: random.Random) -> list[tuple[Anchor, 
     claims = []
     with library:
         for path, name in chance.sample(places, min(SYMBOLS, len(places))):
-            fields = stated(library.primary, [f"{path}::{name}"], "", "global").about
-            claims.append((anchors_of(fields)[0], (symbols(top / path) or {})[name]))
+            stated = {"about": [f"{path}::{name}"]}
+            new_text = NewText(Kind.LESSON, GLOBAL_PROJECT, options=stated)
+            fields = addition(library.primary, new_text).fields
+            claims.append((anchors_of(fields[ABOUT])[0], (symbols(top / path) or {})[name]))
     return claims
 
 
@@ -142,7 +148,7 @@ def _look(
     top: Path, home: Path, claims: dict[Anchor, str], total: Counter[str]
 ) -> dict[Anchor, str]:
     """Look at all claims, count, and renew those that gave an alert."""
-    code, kept, trees = CodeFolder(top, top, home / "state"), dict[Anchor, str](), None
+    code, kept, trees = CodeFolder(ProjectCode(top), top, home / "state"), dict[Anchor, str](), None
     for anchor, tree in claims.items():
         now = symbols(top / anchor.path)
         row = code.look(anchor, "global")

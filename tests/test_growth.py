@@ -142,30 +142,8 @@ def others() -> None:
         lessons.parse(f"WHEN {'[' * 50_000}{']' * 50_000} -> DO a -> BECAUSE b")
 
 
-def anchored() -> None:
-    from ai_lessons.model import anchors, definitions
-
-    lines = {
-        "py": [
-            'w = f"' + "{a}" * 150_000 + '"',
-            "w = " + '"a" ' * 100_000,
-            "w=1;" * 30_000,
-            "w = [" + "1," * 60_000 + "]",
-        ],
-        "js": ['"\\' * 250_000, "`\\`" * 150_000 + "\\\n", "w(" * 200_000, "/*" * 200_000],
-        "rs": ['"\\' * 250_000],
-        "sh": ["w = " * 120_000, "'\\'" * 150_000],
-        "yaml": ["w: " * 150_000, " w:\n" * 100_000],
-    }
-    for suffix, texts in lines.items():
-        for text in texts:
-            anchors.state(f"a.{suffix}", text, "w")
-            definitions.names(f"a.{suffix}", text)
-
-
 READERS: dict[str, Callable[[], None]] = {
-    one.__name__: one
-    for one in (markdown, merge, diff, approval, others, anchored)
+    one.__name__: one for one in (markdown, merge, diff, approval, others)
 }
 
 

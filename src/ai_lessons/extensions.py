@@ -85,7 +85,8 @@ class Feature(NamedTuple):
       `features.intake.plan.Planner`.
     - `elsewhere`: a class that leads to texts outside of the repository, whose path stands in its
       facts as `elsewhere`, see `search.catalog_update.Elsewhere`.
-    - `problems`: what is wrong with an entry, see `app.write_checks.problems_of`.
+    - `problems`: what is wrong with an entry, as (key, sentence), see `model.checks.check_entry`.
+    - `names`: what an entry names beside globs of files, see `model.names`.
     - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
       `facts_version` is raised where the same entry would give others.
     - `unproven`: why something that an entry states could not be tried here, see `app.effects`.
@@ -97,6 +98,9 @@ class Feature(NamedTuple):
       lines in their place, from all of the frontmatter, see `app.notes.described`.
     - `diagnostics`: what is wrong in a file of code, see `app.notes.diagnostics`.
     - `touched`: entries that speak of what a change touches, see `app.notes.touched`.
+    - `options`: more of a command, by its words, and `writing`: what is added to an entry that is
+      written, see `interfaces.cli.added_options` and `app.additions`. `renewal`: a new look at an
+      entry of which a person says that it holds; `evidence`: what shows a reason of `outdated`.
     - `tells`: only its `offers` tell the entries on which it keeps facts, in the words of their
       pattern. These facts are claims: where nobody vouches for an entry they are emptied.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
@@ -121,6 +125,7 @@ class Feature(NamedTuple):
     - `exports`: forms of `admin export`, see `features.transfer.sites`.
     - `skills`: the files of skills that MCP serves, see `interfaces.mcp.server.served_skills`.
     - `hosts`: a table of agent hosts (`HostRow`), see `model.agent_hosts`.
+    - `schemas`: the JSON Schema of a key of frontmatter, for the reference.
     - `answers`: what `--json` prints, for the reference: the type of an answer by words on it, with
       `[]` for a list.
 
@@ -135,6 +140,7 @@ class Feature(NamedTuple):
     planners: Mapping[str, str] = NOTHING
     elsewhere: str = ""
     problems: str = ""
+    names: str = ""
     facts: str = ""
     facts_version: int = 1
     notes: str = ""
@@ -146,6 +152,10 @@ class Feature(NamedTuple):
     described: Mapping[str, str] = NOTHING
     diagnostics: str = ""
     touched: str = ""
+    options: Mapping[str, str] = NOTHING
+    writing: str = ""
+    renewal: str = ""
+    evidence: Mapping[str, str] = NOTHING
     tells: bool = False
     offers: Mapping[str, str] = NOTHING
     hints: Mapping[str, str] = NOTHING
@@ -167,6 +177,7 @@ class Feature(NamedTuple):
     exports: Mapping[str, str] = NOTHING
     skills: str = ""
     hosts: str = ""
+    schemas: Mapping[str, str] = NOTHING
     answers: Mapping[str, str] = NOTHING
 
     def place(self, place: str) -> str:

@@ -15,10 +15,9 @@ from ai_lessons import submodules
 if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
-        agent_sessions as agent_sessions, alike_entries as alike_entries,
-        anchor_renewal as anchor_renewal, anchor_writing as anchor_writing, answers as answers,
+        additions as additions, agent_sessions as agent_sessions, alike_entries as alike_entries,
+        answers as answers,
         arrivals as arrivals, authorship as authorship, checked_files as checked_files,
-        code_folder as code_folder, code_history as code_history,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
         edited_files as edited_files, edited_texts as edited_texts, editing as editing,
         effects as effects, entries as entries, health as health, index_places as index_places,

@@ -494,9 +494,8 @@ class LessonDraft(NamedTuple):
 
     `further`: keys of frontmatter that features read.
 
-    `about` names code as `anchors.stated` takes it (empty: what the text names, None: nothing).
-    `scope` is stated as groove writes one, where the project does not say it: `user:NAME`,
-    `project:PATH`.
+    `options`: what features take of a new entry, by name, see `additions.NewText`. `scope` is
+    stated as groove writes one, where the project does not say it: `user:NAME`, `project:PATH`.
     """
 
     title: str
@@ -516,7 +515,7 @@ class LessonDraft(NamedTuple):
     dont: str | None = None
     because: str | None = None
     further: Mapping[str, Any] = MappingProxyType({})
-    about: Sequence[str] | None = ()
+    options: Mapping[str, Any] = MappingProxyType({})
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
@@ -560,7 +559,7 @@ class RuleDraft(NamedTuple):
 
     `links` are (relation, reference); no relation: the one that fits the kind of entry.
 
-    `about` is as in `LessonDraft`.
+    `options` are as in `LessonDraft`.
     """
 
     title: str
@@ -570,7 +569,7 @@ class RuleDraft(NamedTuple):
     project: str = ""
     applies_to: Sequence[str] = ()
     links: Sequence[tuple[str, str]] = ()
-    about: Sequence[str] | None = ()
+    options: Mapping[str, Any] = MappingProxyType({})
     allow_secrets: Sequence[tuple[str, str]] = ()
     check: object = None
 

@@ -61,7 +61,6 @@ def is_entry(path: str) -> bool:
 def in_text(path: str, text: str) -> list[Problem]:
     """The same of a file as an editor has it, also of one that cannot be read yet."""
     from ai_lessons.app import secrets
-    from ai_lessons.app.write_checks import problems_of
     from ai_lessons.model import checks
     from ai_lessons.model.frontmatter import read_entry
 
@@ -72,5 +71,5 @@ def in_text(path: str, text: str) -> list[Problem]:
         for line, message in checks.text_doubts(text):
             named.append(Problem(path, message, line))
         return [*named, *error.problems]
-    problems = [*problems_of(entry, text), *checks.doubts(entry, text)]
+    problems = [*checks.check_entry(entry, text), *checks.doubts(entry, text)]
     return [*problems, *secrets.problems(entry.fields, [(path, text)])]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
+from ai_lessons.app.additions import NewText
 from ai_lessons.app.repetitions import namesakes, opposites
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.errors import Refused, UsageError
@@ -36,7 +37,6 @@ from ai_lessons.model import (
     simple_commands,
 )
 from ai_lessons.model.entries import (
-    ABOUT,
     GLOBAL_PROJECT,
     KINDS,
     UNVERSIONED,
@@ -79,7 +79,7 @@ class Feedback(NamedTuple):
 UNCHANGED = "nothing changed"
 TAKEN_ALONG = "keeps the command that failed in this session and its output, by which it is found at the same failure"
 _QUOTED, _WORD = expression(r"`([^`\n]+)`"), expression(r"\w[\w.-]*\w|\w")
-_NOT_FIELDS = {"links", "content", "project", "allow_secrets", "about", "further"}
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets", "options", "further"}
 
 
 def text_of_file(file: str, cwd: Path) -> str:
@@ -149,11 +149,12 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     project = GLOBAL_PROJECT
     if draft.project:
         project = project_name(draft.project)
-    written = " \n".join(filter(None, _texts_of(draft)))
-    about, globs, about_notes = app.anchor_writing.stated(repo, draft.about, written, project)
-    stated["applies_to"] = [*dict.fromkeys((*layout.globs([*draft.applies_to]), *globs))]
+    new_text = NewText(Kind.LESSON, project, " \n".join(_texts_of(draft)), draft.options)
+    addition = app.additions.additions(repo, new_text)
+    globs = (*layout.globs([*draft.applies_to]), *addition.globs)
+    stated["applies_to"] = [*dict.fromkeys(globs)]
     fields = frontmatter.lesson_fields(
-        entry_id, frontmatter.stamp(created), links=links, about=about, **stated
+        entry_id, frontmatter.stamp(created), links=links, **stated, **addition.fields
     )
     fields |= secrets.fields(draft.allow_secrets)
     path = layout.new_path(Kind.LESSON, project, draft.title, entry_id, frontmatter.stamp(created))
@@ -168,7 +169,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     # compared with the catalog as the last look left it: a write does not pay for another look
     notes = [
         *done.notes,
-        *about_notes,
+        *addition.notes,
         *app.project_code.unmatched(repo, fields.get("applies_to"), project),
     ]
     notes += namesakes(repo, done.id, entry.title)
@@ -182,9 +183,10 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     return done._replace(notes=tuple(notes))
 
 
-def _texts_of(draft: LessonDraft) -> tuple[str | None, ...]:
-    """All that a draft says in words."""
-    return draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content
+def _texts_of(draft: LessonDraft) -> list[str]:
+    """All that a draft says in words, part by part."""
+    parts = (draft.title, draft.when, draft.do, draft.dont, draft.because, draft.content)
+    return [part for part in parts if part]
 
 
 def _failure_of(options: Options, draft: LessonDraft) -> str:
@@ -204,7 +206,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
         kept = app.agent_sessions.failures_of(state, name)
     else:
         kept = app.agent_sessions.failures_in(state, options.cwd)
-    text = " ".join(filter(None, _texts_of(draft)))
+    text = " ".join(_texts_of(draft))
     quoted = set(_WORD.findall(" ".join(_QUOTED.findall(text)).lower()))
     words = set(_WORD.findall(text.lower()))
 
@@ -247,14 +249,15 @@ def update(
     content: str | None = None,
     allow_secrets: Sequence[tuple[str, str]] = (),
     only_resources: bool = False,
-    about: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
     **stated: str | Sequence[str] | Mapping[str, Any] | None,
 ) -> Written:
     """Change what is given; None leaves a key alone, an empty list removes it.
 
     Versions and project move the file.
 
-    `stated` are further keys of the frontmatter, such as `title` and `applies_to`.
+    `options` are those of features. `stated` are further keys of the frontmatter, such as `title`
+    and `applies_to`.
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
     repo, summary = opened.writing(ref)
@@ -268,10 +271,9 @@ def update(
     changes = {key: _as_changed(value) for key, value in keys.items()}
     if stated.get("applies_to"):
         changes["applies_to"] = layout.globs(changes["applies_to"])
-    if about is not None:
-        changes |= _changes_of_about(
-            repo, summary, about, project or summary.project, keys.get("applies_to", ())
-        )
+    if options:
+        new_text = NewText(summary.kind, project or summary.project, options=options)
+        changes |= _changes_of_features(repo, new_text, keys.get("applies_to", ()))
     changes |= secrets.fields(allow_secrets, existing=repo.catalog.fields(summary.id))
     if not changes and project is None and content is None:
         raise UsageError(
@@ -306,26 +308,20 @@ def _as_changed(value: Any) -> Any:
     return value or REMOVE
 
 
-def _changes_of_about(
-    repo: RepositorySession,
-    summary: EntrySummary,
-    about: Sequence[str],
-    project: str,
-    globs: Sequence[str],
+def _changes_of_features(
+    repo: RepositorySession, new_text: NewText, globs: Sequence[str]
 ) -> dict[str, Any]:
-    """The keys that `--about` changes.
+    """The keys that options of features change.
 
     Globs of files go to `applies_to`, beside those stated there.
     """
-    spoken = app.anchor_writing.stated(repo, about, "", project)
-    if not spoken.globs:
-        return {ABOUT: spoken.about or REMOVE}
-    if summary.kind not in {Kind.LESSON, Kind.RULE}:
-        raise UsageError(
-            f"{summary.handle} is a {summary.kind}: only lessons and rules are about "
-            "files by a glob"
-        )
-    return {ABOUT: spoken.about or REMOVE, "applies_to": [*dict.fromkeys((*globs, *spoken.globs))]}
+    addition = app.additions.additions(repo, new_text)
+    changes: dict[str, Any] = {}
+    for key, value in addition.fields.items():
+        changes[key] = value or REMOVE
+    if addition.globs:
+        changes["applies_to"] = [*dict.fromkeys((*globs, *addition.globs))]
+    return changes
 
 
 def _of_kind(
@@ -397,24 +393,24 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     """
     repo, summary = opened.writing(ref)
     entry, _ = repo.load(summary.id)
-    text = "\n".join((entry.title, str(entry.pattern or ""), entry.rationale, entry.body))
-    about, notes, changed, outdated = app.anchor_renewal.looked_again(repo, summary, text)
-    if outdated:
-        question = f"[{summary.handle}] still says {', '.join(outdated)}: {'; '.join(changed)}"
+    renewed = app.additions.renewed(repo, summary, entry)
+    if renewed.outdated:
+        outdated, changed = ", ".join(renewed.outdated), "; ".join(renewed.changed)
+        question = f"[{summary.handle}] still says {outdated}: {changed}"
         if not sure(question):
             hint = (
                 f"ai-lessons contribute update {summary.handle} --title … --content …, then keep it"
             )
             raise Refused(question, hint=hint)
     changes: dict[str, Any] = {"reviewed": frontmatter.stamp(repo.options.now())[:10]}
-    if about is not None:
-        changes[ABOUT] = about or REMOVE
+    for key, value in renewed.fields.items():
+        changes[key] = value or REMOVE
     # a person who looked at what an agent's lesson claims stands for it
     if summary.told_by and not repo.options.agent:
         authorship.remember(repo, authorship.USER, entry)
     done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
     repo.usages.note_status(summary, summary.status)
-    return done._replace(notes=(*done.notes, *notes, *changed))
+    return done._replace(notes=(*done.notes, *renewed.notes, *renewed.changed))
 
 
 def delete(

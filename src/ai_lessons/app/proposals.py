@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app import effects, secrets, write_checks
+from ai_lessons.app.additions import NewText
 from ai_lessons.app.alike_entries import alike, comparable, contradicted
 from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.proposal_context import entry_of, open_proposals
@@ -174,17 +175,17 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         if draft.project:
             project = project_name(draft.project)
         text = " \n".join((draft.title, draft.rationale, draft.content))
-        about, globs, _ = app.anchor_writing.stated(repo, draft.about, text, project)
+        addition = app.additions.additions(repo, NewText(Kind.RULE, project, text, draft.options))
         fields = frontmatter.rule_fields(
             entry_id,
             frontmatter.stamp(created),
             title=draft.title,
             rationale=draft.rationale,
             tags=draft.tags,
-            applies_to=[*dict.fromkeys((*draft.applies_to, *globs))],
+            applies_to=[*dict.fromkeys((*draft.applies_to, *addition.globs))],
             check=draft.check,
             links=links,
-            about=about,
+            **addition.fields,
         )
         fields |= secrets.fields(draft.allow_secrets)
         path = layout.new_path(

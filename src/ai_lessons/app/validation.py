@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import effects, secrets
-from ai_lessons.app.write_checks import problems_of, texts_of
+from ai_lessons.app.write_checks import texts_of
 from ai_lessons.approval.state import odd_commits
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UnsupportedRepository
 from ai_lessons.git import plumbing
@@ -129,10 +129,10 @@ def _report(repo: RepositorySession, places: Sequence[str]) -> Report:
         for path, _, why in (row.partition(": ") for row in skipped)
     )
     for entry in entries:
-        faults, file = problems_of(entry), entry.side_path or entry.path
+        faults, file = checks.check_entry(entry), entry.side_path or entry.path
         if faults and store.exists(file):
             # the text is read again, for the lines, only where something is wrong
-            faults = problems_of(entry, store.read(file).decode("utf-8", "replace"))
+            faults = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
         problems += faults
     problems += checks.check_together(entries)
     if store.exists(layout.CONFIG_PATH):

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons import extensions
 from ai_lessons.app import secrets as app_secrets
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git.files import read_file
@@ -52,7 +51,7 @@ def checked(
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
     faults = []
-    for problem in problems_of(entry, text):
+    for problem in check_entry(entry, text):
         if not problem.fixable:
             faults.append(problem)
     if was:
@@ -63,18 +62,6 @@ def checked(
     if faults:
         raise InvalidEntry(faults)
     return entry
-
-
-def problems_of(entry: Entry, text: str = "") -> list[Problem]:
-    """What is wrong with an entry: by the format, and by features that read one of its keys.
-
-    The `problems` of a feature takes the same; `text` is the file, for the lines, where it is at
-    hand.
-    """
-    faults = list(check_entry(entry, text))
-    for _, problems in extensions.concerning("problems", entry.fields):
-        faults += problems(entry, text)
-    return sorted(faults, key=lambda problem: problem.line)
 
 
 class Planned(NamedTuple):

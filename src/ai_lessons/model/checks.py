@@ -13,8 +13,9 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from ai_lessons import extensions
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.model import anchors, expression, layout, lessons, links
+from ai_lessons.model import expression, layout, lessons, links
 from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
@@ -234,9 +235,10 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
             yield "pattern", f"pattern.{part} is empty"
 
 
-def _check_about(entry: Entry) -> Iterator[Complaint]:
-    if (about := entry.fields.get(ABOUT)) is not None:
-        yield from ((ABOUT, fault) for fault in anchors.faults(about))
+def _check_keys_of_features(entry: Entry) -> Iterator[Complaint]:
+    for _, problems in extensions.concerning("problems", entry.fields):
+        complaints: Iterable[Complaint] = problems(entry)
+        yield from complaints
 
 
 def _check_links(entry: Entry) -> Iterator[Complaint]:
@@ -276,7 +278,7 @@ def _link_faults(item: Any, entry_id: str) -> Iterator[str]:
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
     _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern,
-    _check_about, _check_links,
+    _check_keys_of_features, _check_links,
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression, failures
+from ai_lessons.model.names import COMMANDS
 from ai_lessons.model.shell import commands_in
 from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING, base_name, simple_commands
 
@@ -155,10 +156,8 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     """
     pattern = summary.pattern
     named: list[Form] = []
-    for item in summary.about or ():
-        text = item.get("command") if isinstance(item, dict) else None
-        if isinstance(text, str):
-            named += named_forms(f"`{text}`")
+    for text in summary.names.get(COMMANDS, ()):
+        named += named_forms(f"`{text}`")
     surely = bool(summary.told_by or summary.firm)
     for form in forms_of(pattern):
         # `git` alone, in what an agent wrote, is every call of git

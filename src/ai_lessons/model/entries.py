@@ -213,7 +213,7 @@ class KindFacts(NamedTuple):
 
 
 REVIEW_KEYS = ("review_by", "reviewed")
-# The key of any kind that holds its anchors, see `model.anchors`
+# The key of any kind that says what it speaks of: a feature reads it
 ABOUT = "about"
 # The key by which the enterprise of an entry lets it go: for each tier the digest of the text meant
 RELEASED = "release_to"
@@ -461,7 +461,8 @@ class EntrySummary(NamedTuple):
     tier: str = "user"
     score: float | None = None
     created: str = ""
-    about: Sequence[Mapping[str, Any]] = ()
+    # beside its globs: see `model.names`
+    names: Mapping[str, Sequence[str]] = MappingProxyType({})
     applies_to: str | Sequence[str] | None = None
     review_by: str = ""
     reviewed: str = ""

@@ -88,12 +88,11 @@ _CONDITIONS = {
 _SUMMARY = "id, handle, kind, title, project, tags, versions, path, snippet, summary, :tier"
 # a match in the text leaves few rows to parse; the parsed fields decide
 _LIKELY_FILES = """
-status = 'active' AND kind IN (SELECT value FROM json_each(:kinds)) AND (instr(summary, '"about":')
-OR instr(summary, '"applies_to":'))
+status = 'active' AND kind IN (SELECT value FROM json_each(:kinds)) AND instr(summary, '"applies_to":')
 """
 _LIKELY_COMMANDS = """
 status = 'active' AND kind IN ('lesson', 'rule')
-AND (instr(title, '`') OR instr(summary, '"command":') OR kind = 'lesson' AND instr(summary, '"pattern":')
+AND (instr(title, '`') OR instr(summary, '"commands":') OR kind = 'lesson' AND instr(summary, '"pattern":')
 OR title LIKE '%never %' OR title LIKE '%not %' OR title LIKE '%don_t %' OR title LIKE '%no %')
 """
 # each once, however many problems it has
@@ -405,14 +404,14 @@ class CatalogReader:
         query = f"{_HOLDING} ORDER BY created DESC, id DESC"
         return self._entries(query, terms=json.dumps(distinct), number=len(distinct))
 
-    def about_files(self, kinds: Collection[str]) -> list[EntrySummary]:
-        """The active entries of these kinds that state globs of files, or the code that they speak of."""
+    def with_globs(self, kinds: Collection[str]) -> list[EntrySummary]:
+        """The active entries of these kinds that state globs of files."""
 
         def read() -> list[EntrySummary]:
             summaries = self._entries(_LIKELY_FILES, kinds=_array(kinds) or "[]")
             results: list[EntrySummary] = []
             for summary in summaries:
-                if summary.applies_to or summary.about:
+                if summary.applies_to:
                     results.append(summary)
             return results
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ai_lessons import extensions
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.model.entries import (
-    ABOUT,
     HANDLE_LENGTH,
     KINDS,
     Entry,
@@ -21,6 +20,7 @@ from ai_lessons.model.entries import (
     handle_lengths,
 )
 from ai_lessons.model.layout import SIDE_SUFFIX, blob_id, derived_id, place
+from ai_lessons.model.names import names_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -578,8 +578,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
 
     What is not stated is left out.
     """
-    from ai_lessons.model.anchors import anchors_of, commands_of  # noqa: PLC0415  # no list parses an entry
-    from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # as above
+    from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # no list parses an entry
     from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
 
     kind, stated = KINDS[entry.kind], entry.fields
@@ -599,8 +598,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields["claimed"] = claimed_of(stated)
     elif entry.kind is Kind.DOC and entry.status is not Status.ACTIVE:
         fields["status"] = entry.status.value
-    if anchors_of(about := stated.get(ABOUT)) or commands_of(about):
-        fields[ABOUT] = about
+    fields["names"] = names_of(entry)
     if entry.doubtful:
         fields["doubtful"] = entry.doubtful
     if entry.hidden:

@@ -11,8 +11,8 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.entries import ABOUT
 from ai_lessons.model.languages import is_frequent_anywhere, stem
+from ai_lessons.model.names import names_of
 from ai_lessons.search.tokens import fold, words_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def _telling(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def terms_of(entry: Entry) -> Counter[str]:
     """The words by which a lesson or rule is found, and how often it has each."""
-    named = [*entry.tags, *_texts(entry.fields.get("applies_to")), *_texts(entry.fields.get(ABOUT))]
+    named = [*entry.tags, *_texts(entry.fields.get("applies_to"))]
+    for stated in names_of(entry).values():
+        named += stated
     texts = (str(entry.pattern or ""), entry.rationale, entry.body[:READ])
     counts = Counter(terms("\n".join([*named, *texts])))
     # a title says what the entry is about
@@ -111,14 +113,11 @@ def terms_of(entry: Entry) -> Counter[str]:
     return counts
 
 
-def _texts(value: object) -> Iterable[str]:
-    """The texts in a list of frontmatter, and in the tables of one."""
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, dict):
-            texts = [item.get("code"), item.get("package"), item.get("command")]
-        else:
-            texts = [item]
-        yield from (text for text in texts if isinstance(text, str))
+def _texts(value: object) -> list[str]:
+    """The texts in a list of frontmatter."""
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, str)]
 
 
 def _tells_nothing(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
@@ -9,14 +10,20 @@ from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.git.external_files import names_in_project
 from ai_lessons.learning.selection import FEW
 from ai_lessons.model import failures
-from ai_lessons.model.anchors import anchors_of
-from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, Confidence, EntrySummary, Filter, Kind
+from ai_lessons.model.entries import (
+    GLOBAL_PROJECT,
+    LESSONS,
+    Confidence,
+    EntrySummary,
+    Filter,
+    Kind,
+    Moment,
+)
 from ai_lessons.model.layout import any_match, globs
 from ai_lessons.search.answer_chance import BAR
 from ai_lessons.search.ranking import context_boost, context_weights
 from ai_lessons.telling.filtering import Candidate, EntryFilter, injection_events
-from ai_lessons.telling.matching import names_code
-from ai_lessons.telling.offers import helping
+from ai_lessons.telling.offers import Occasion, helping, of_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -144,6 +151,16 @@ class _Asked:
         self._project = query.project or (None if asks or query.paths else GLOBAL_PROJECT)
         self._only_paths = not (self._project or asks)
 
+    @cached_property
+    def _offered(self) -> dict[str, EntrySummary]:
+        """What features know to name one of the files, or something in it, by id."""
+        if not self._paths:
+            return {}
+        folder = str(self._repo.options.cwd)
+        occasion = Occasion(Moment.BEFORE_TOOL, paths=self._query.paths, folders=(folder,))
+        near = of_features(self._repo, occasion, None).near
+        return {name: summary for name, (summary, _) in near.items()}
+
     def rules(self) -> list[EntrySummary]:
         """The rules that apply, nearest first."""
         if not any(place.rules.count for place in self._repo.every):
@@ -154,10 +171,11 @@ class _Asked:
     def lessons(self) -> list[EntrySummary]:
         """The lessons, nearest first, then the surest, then the newest."""
         catalog, kinds = self._repo.catalog, LESSONS
+        candidates: dict[str, EntrySummary] = {}
         if self._paths:
-            candidates = {summary.id: summary for summary in catalog.about_files(kinds)}
-        else:
-            candidates = {}
+            for summary in (*catalog.with_globs(kinds), *self._offered.values()):
+                if summary.kind in kinds:
+                    candidates[summary.id] = summary
         if self._query.query.strip():
             named = self._nearest(
                 summary for summary in candidates.values() if self._names_a_path(summary)
@@ -218,10 +236,7 @@ class _Asked:
         return not self._paths or not globs(summary.applies_to) or self._names_a_path(summary)
 
     def _names_a_path(self, summary: EntrySummary) -> bool:
-        about = (
-            names_code(anchor, self._paths, ()) is not None for anchor in anchors_of(summary.about)
-        )
-        return any_match(globs(summary.applies_to), self._paths) or any(about)
+        return summary.id in self._offered or any_match(globs(summary.applies_to), self._paths)
 
     def _with_searched(
         self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind

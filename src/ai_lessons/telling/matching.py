@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +10,17 @@ from ai_lessons import app
 from ai_lessons.git import external_files
 from ai_lessons.git.external_files import names_in_project
 from ai_lessons.model import command_forms, expression, failures
-from ai_lessons.model.anchors import Anchor, anchors_of, brings
 from ai_lessons.model.command_forms import named_commands
-from ai_lessons.model.definitions import LARGEST, definition
-from ai_lessons.model.edits import LINES
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Source
-from ai_lessons.model.layout import BELOW, EXACT, any_match, globs, specificity
+from ai_lessons.model.layout import EXACT, any_match, globs, specificity
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ai_lessons.app.workspace import Reading
-    from ai_lessons.model.edits import Edit
 
-# How closely an entry names the symbol that is edited
+# How closely an entry names what is edited, where it names more than the file: a feature may know
 SYMBOL = EXACT + 1
 _ABOUT_RUNNING = expression(r"WHEN (?:inside `[^`]+`, )?running `")
 
@@ -145,92 +140,24 @@ def by_words(
 
 
 def naming(
-    repo: Reading, paths: Sequence[str], edits: Sequence[Edit], here: Collection[str]
-) -> list[tuple[EntrySummary, int]]:
-    """The rules and lessons that name one of these files or, of the projects `here`, what is edited; how closely.
+    repo: Reading, paths: Sequence[str], here: Collection[str]
+) -> dict[str, tuple[EntrySummary, int]]:
+    """The rules and lessons whose globs name one of these files, by id, and how closely.
 
-    See `layout.specificity` for `applies_to`; `SYMBOL` for `about`. Nothing is left out yet. The catalog is up to date.
+    A rule holds in its own project (`here`); a lesson about all files of a kind in each. See
+    `layout.specificity`. Nothing is left out yet. The catalog is up to date.
     """
-    cwd = repo.options.cwd
-    within = []
+    within: list[str] = []
     for path in paths:
-        for name in names_in_project(path, cwd):
-            within.append(name)
-    changed = [
-        (name, edit) for edit in edits if edit.path for name in names_in_project(edit.path, cwd)
-    ]
-    named = []
-    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        inside = summary.project in here
-        # a lesson about all files of a kind holds in each project; a rule and what speaks of code,
-        # in their own
-        if inside or summary.kind is Kind.LESSON:
-            patterns = globs(summary.applies_to)
-        else:
-            patterns = []
+        within += names_in_project(path, repo.options.cwd)
+    named = {}
+    for summary in repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON})):
+        if summary.kind is not Kind.LESSON and summary.project not in here:
+            continue
+        patterns = globs(summary.applies_to)
         if any_match(patterns, within):
-            near = [specificity(patterns, within)]
-        else:
-            near = []
-        levels = (
-            names_code(anchor, within, changed)
-            for anchor in (anchors_of(summary.about) if inside else ())
-        )
-        near += [level for level in levels if level is not None]
-        if near:
-            named.append((summary, max(near)))
+            named[summary.id] = summary, specificity(patterns, within)
     return named
-
-
-def names_code(
-    anchor: Anchor, paths: Sequence[str], changed: Sequence[tuple[str, Edit]]
-) -> int | None:
-    """How closely an anchor names what is edited; None: not at all."""
-    if anchor.package:
-        if any(brings(anchor.package, edit.path, edit.new) for _, edit in changed):
-            return SYMBOL
-        return None
-    place = anchor.path.rstrip("/")
-    if not place or not any(path == place or path.startswith(f"{place}/") for path in paths):
-        return None
-    if not anchor.symbol:
-        if place in paths:
-            return EXACT
-        return BELOW
-    edits = []
-    for name, edit in changed:
-        if name == place:
-            edits.append(edit)
-    if not edits or any(_changes(anchor, edit) for edit in edits):
-        return SYMBOL
-    return None
-
-
-def _changes(anchor: Anchor, edit: Edit) -> bool:
-    """Whether an edit touches a symbol: its definition, or by its name."""
-    old, new = edit.old, edit.new
-    before = external_files.beginning(Path(edit.path), None, LARGEST)
-    part = None
-    if before:
-        part = definition(anchor.path, before, anchor.symbol)
-    if part and part.lines and edit.is_whole:
-        after = definition(anchor.path, new, anchor.symbol)
-        return after is None or after.meaning != part.meaning
-    if part and edit.how == LINES:
-        return any(
-            edit.first <= end and begin <= max(edit.first, edit.last) for begin, end in part.lines
-        )
-    if part and old:
-        start = before.find(old)
-    else:
-        start = -1
-    if part and start >= 0:
-        first = before.count("\n", 0, start) + 1
-        last = first + old.rstrip("\n").count("\n")
-        if any(first <= end and begin <= last for begin, end in part.lines):
-            return True
-    name = re.escape(re.split(r"\.|::", anchor.symbol)[-1])
-    return re.search(rf"(?<!\w){name}(?!\w)", f"{old}\n{new}") is not None
 
 
 def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[str, float]:

@@ -14,7 +14,6 @@ from ai_lessons import extensions
 from ai_lessons.git.external_files import in_project
 from ai_lessons.learning.selection import FEW, NotShown, carried_out
 from ai_lessons.model import command_forms, failures
-from ai_lessons.model.anchors import anchors_of, brings
 from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
@@ -63,7 +62,8 @@ class Occasion(NamedTuple):
     The words of a prompt or an error, the files and edits of a call, its command.
 
     `folders`: where it is called, and where the session began. `project`: of the code there, None
-    where that has none. `named`: entries that name the files.
+    where that has none. `named`: entries that name the files, also by what features before this one
+    in the table know.
     """
 
     moment: Moment
@@ -79,12 +79,16 @@ class Occasion(NamedTuple):
 class Offer(NamedTuple):
     """An entry, how surely it is about the moment, and why.
 
-    `breaks`: the call breaks this rule, and the host shall do so about it (empty: it is told).
+    `near`: how closely it names a file of the call or what is edited in it, as
+    `layout.specificity`, or `SYMBOL`. It counts in the entry's own project, and stands back behind
+    what names the place more closely. Else it is told whatever else there is. `breaks`: the call
+    breaks this rule, and the host shall do so about it (empty: it is told).
     """
 
     summary: EntrySummary
-    level: float
-    why: str
+    level: float = 0.0
+    why: str = ""
+    near: int = 0
     breaks: str | None = None
 
 
@@ -108,7 +112,8 @@ def at_a_prompt(
     """
     repo = opened.up_to_date()
     project = project_of(repo, repo.options.cwd)
-    matching = by_words(repo, text, BAR, _here(project))
+    here = _here(project)
+    matching = by_words(repo, text, BAR, here)
     _, entries = repo.catalog.postings(())
     bar = prompt_bar(entries)
     best = max((summary.score or 0.0 for summary in matching.values()), default=0.0)
@@ -118,7 +123,8 @@ def at_a_prompt(
         # beside a better one only what is nearly as sure: of second ones half as many were needed
         if score >= max(bar, NEARLY * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
-    sure |= _of_features(repo, Occasion(Moment.PROMPT, words=text, project=project)).offers
+    occasion = Occasion(Moment.PROMPT, words=text, project=project)
+    sure |= of_features(repo, occasion, here).offers
     offered = _filtered(repo, Moment.PROMPT, sure, shown_before, at_start, project)
     return _with_unsure(offered, matching, PROMPT)
 
@@ -145,23 +151,26 @@ def before_a_tool(
     offers: _Offers = {}
     unsure: dict[str, EntrySummary] = {}
     beside: list[NotShown] = []
-    named = naming(repo, paths, edits, here) if paths else []
-    entries = [summary for summary, _ in named]
+    named = naming(repo, paths, here) if paths else {}
+    entries = [summary for summary, _ in named.values()]
     occasion = Occasion(Moment.BEFORE_TOOL, "", paths, edits, command, folders, project, entries)
-    of_features = _of_features(repo, occasion)
+    from_features = of_features(repo, occasion, here)
     if paths:
-        not_about = of_features.not_about_files
-        offers, unsure, beside = _about_an_edit(repo, named, edits, here, not_about)
-    offers |= of_features.offers
+        not_about = from_features.not_about_files
+        for summary, near in from_features.near.values():
+            _, near_by_globs = named.get(summary.id, (summary, 0))
+            named[summary.id] = summary, max(near, near_by_globs)
+        offers, unsure, beside = _about_an_edit(repo, [*named.values()], edits, here, not_about)
+    offers |= from_features.offers
     if command:
         fresh = offers.keys() - set(shown_before)
         about_it, words = _about_a_command(repo, command, folders, here, fresh)
-        for name in of_features.not_about_command:
+        for name in from_features.not_about_command:
             about_it.pop(name, None)
         offers |= about_it
         unsure |= words
     breaks = {}
-    for name, offer in of_features.offers.items():
+    for name, offer in from_features.offers.items():
         if offer.breaks is not None:
             breaks[name] = offer.breaks
     # it is about this edit, whatever was told before
@@ -242,7 +251,7 @@ def helping(
         if firm or (summary.id not in kept and is_tried(summary, calls)):
             chances[summary.id] = max(chances.get(summary.id, 0.0), failures.BAR)
     occasion = Occasion(Moment.TOOL_FAILED, words=error, folders=folders)
-    offers = _of_features(repo, occasion).offers
+    offers = of_features(repo, occasion, None).offers
     for name, offer in offers.items():
         chances[name] = max(chances.get(name, 0.0), offer.level)
     if shown_ids is not None:
@@ -264,34 +273,44 @@ def helping(
     return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
 
 
-class _OfFeatures(NamedTuple):
-    """What features offer, by id, and the ids of what is not about the files, or the command, of a call."""
+class OfFeatures(NamedTuple):
+    """What features know at a moment.
 
-    offers: _Offers
+    `offers` by id. `near`: entries that name a file or what is edited in it, by id, each with how
+    closely. Ids of what is not about the files, or the command, of a call.
+    """
+
+    offers: dict[str, Offer]
+    near: dict[str, tuple[EntrySummary, int]]
     not_about_files: set[str]
     not_about_command: set[str]
 
 
-def _of_features(repo: Reading, occasion: Occasion) -> _OfFeatures:
-    """What features know at a moment: entries that are surely about it, and that are not.
+def of_features(repo: Reading, occasion: Occasion, here: Collection[str] | None) -> OfFeatures:
+    """What features know at a moment: entries that are about it, and that are not.
 
-    A feature is loaded only where it keeps facts of an entry.
+    A feature is loaded only where it keeps facts of an entry. `here`: projects, of which an entry
+    that names code is told (None: all).
     """
-    of_features = _OfFeatures({}, set(), set())
+    knowledge = OfFeatures({}, {}, set(), set())
     for feature in extensions.rows():
         place = feature.offers.get(occasion.moment)
         if not place or (feature.facts and not repo.catalog.facts(feature.name)):
             continue
         offers_of: Callable[[Reading, Occasion], Iterable[Offer | NotAbout]]
         offers_of = extensions.load(feature.place(place))
+        named = {summary.id: summary for summary in occasion.named}
         for offer in offers_of(repo, occasion):
-            if isinstance(offer, Offer):
-                of_features.offers[offer.summary.id] = offer
-            elif offer.command:
-                of_features.not_about_command.add(offer.entry)
-            else:
-                of_features.not_about_files.add(offer.entry)
-    return of_features
+            if isinstance(offer, NotAbout):
+                ids = knowledge.not_about_command if offer.command else knowledge.not_about_files
+                ids.add(offer.entry)
+            elif not offer.near:
+                knowledge.offers[offer.summary.id] = offer
+            elif here is None or offer.summary.project in here:
+                knowledge.near[offer.summary.id] = offer.summary, offer.near
+                named.setdefault(offer.summary.id, offer.summary)
+        occasion = occasion._replace(named=[*named.values()])
+    return knowledge
 
 
 def _hint(repo: Reading, occasion: Occasion) -> str:
@@ -409,13 +428,6 @@ def _about_a_command(
     if not calls:
         return {}, {}
     offers: _Offers = {}
-    for summary in repo.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
-        packages = []
-        for anchor in anchors_of(summary.about):
-            if anchor.package:
-                packages.append(anchor.package)
-        if summary.project in here and any(brings(package, "", command) for package in packages):
-            offers[summary.id] = Offer(summary, EDIT_BAR * SYMBOL, "is about what this installs")
     near = commands_here(repo, folders)
     named = about_command(near, calls, folders)
     for summary in named:

@@ -142,7 +142,7 @@ def _left_out(
 
 
 def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
-    names_something = bool(summary.applies_to or summary.about or summary.told_by)
+    names_something = bool(summary.applies_to or summary.names or summary.told_by)
     waits = names_something or bool(command_forms.forms_of(summary.pattern))
     prescribes = bool(summary.pattern) or says(summary.title, text)
     return _Place(summary, prescribes, waits, usage.tallies.needed)

@@ -186,7 +186,7 @@ def _holders(offered: Context) -> dict[str, str]:
         for part in (_bare(entry.title), bare[entry.id]):
             if part:
                 parts.append(part)
-        if entry.facts or entry.about or entry.applies_to or entry.beside.warning or not parts:
+        if entry.facts or entry.applies_to or entry.beside.warning or not parts:
             continue
         for other in by_beginning.get(tuple(parts[0].split()[:3]), ()):
             longer = len(bare[other.id]) > len(bare[entry.id])

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import (
-    anchor_renewal,
-    code_folder,
     editing,
     entries,
     outdated,
@@ -17,12 +15,13 @@ from ai_lessons.app import (
 )
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.features.anchors import places, verdicts
-from ai_lessons.model.anchors import Anchor
+from ai_lessons.features.anchors import code_folder, places, renewal, verdicts
+from ai_lessons.features.anchors.anchors import Anchor
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.merge import merge_file
 from ai_lessons.telling import context, words
 from ai_lessons.telling.offers import before_a_tool
+from app.test_partial_clones import Partial
 from app.world import World
 from real_world import Git, commit_all, put_file
 
@@ -44,8 +43,18 @@ def shop(git: Git, tmp_path: Path) -> Path:
     return top
 
 
-def add(world: World, folder: Path, title: str = "Totals", content: str = "", **more: Any) -> str:
-    draft = LessonDraft(title, content, applies_to=["src/*.py"], **more)
+def add(
+    world: World,
+    folder: Path,
+    title: str = "Totals",
+    content: str = "",
+    about: list[str] | None = None,
+    **more: Any,
+) -> str:
+    options = {"about": about} if about else {}
+    draft = LessonDraft(
+        title, content, applies_to=["src/*.py"], options=options | more.pop("options", {}), **more
+    )
     return editing.add_lesson(world.fresh(cwd=folder), draft).id
 
 
@@ -98,9 +107,7 @@ def test_code_that_changed_is_told_with_the_commit_and_a_look_that_keeps_it_ends
     assert [row.path for row in verdicts.stale(world.library.primary)] == [TOTAL]
     (problem,) = validation.validate(world.library, content=True).problems
     assert "to be reviewed: the code it speaks of changed" in problem.message
-    assert "+        return sum(lines) * 100" in anchor_renewal.code_diff(
-        world.library.primary, summary
-    )
+    assert "+        return sum(lines) * 100" in renewal.code_diff(world.library.primary, summary)
     editing.keep(world.fresh(cwd=shop), lesson)
     assert look(world, shop, lesson).beside.verdict == "holds"
     assert outdated.review(world.library) == ()
@@ -180,7 +187,7 @@ def test_a_lesson_whose_code_is_gone_waits_to_be_asked_and_a_rule_does_not(
     world: World, git: Git, shop: Path
 ) -> None:
     lesson = add(world, shop, about=[TOTAL])
-    draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], about=[TOTAL])
+    draft = RuleDraft("Total in cents", "Sums", applies_to=["src/*.py"], options={"about": [TOTAL]})
     made = proposals.suggest_rule(world.fresh(cwd=shop), draft)
     git(world.root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{made.branch}'", made.branch)
     assert {entry.title for entry in told(world, shop).entries} == {"Totals", "Total in cents"}
@@ -334,7 +341,10 @@ def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(world: World, 
     for text, codes in NAMED.items():
         lesson = add(world, shop, content=text)
         assert [item["code"] for item in about(world, lesson) or ()] == codes
-        assert about(world, add(world, shop, "Without", content=text, about=None)) is None
+        assert (
+            about(world, add(world, shop, "Without", content=text, options={"no_about": True}))
+            is None
+        )
     put_file(shop / "src/bill.py", "class Cart:\n    pass\n")
     lesson = add(world, shop, content="`Cart` and `Cart.total`")
     assert [item["code"] for item in about(world, lesson)] == [TOTAL], "there are two of the other"
@@ -342,18 +352,20 @@ def test_what_a_text_names_in_backticks_and_is_one_place_is_taken(world: World, 
 
 def test_an_update_replaces_anchors_and_takes_them_away(world: World, shop: Path) -> None:
     lesson = add(world, shop, about=[TOTAL])
-    editing.update(world.fresh(cwd=shop), lesson, about=["docs/"])
+    editing.update(world.fresh(cwd=shop), lesson, options={"about": ["docs/"]})
     assert [item["code"] for item in about(world, lesson)] == ["docs/"]
     editing.update(world.fresh(cwd=shop), lesson, content="`Cart.total`")
     assert [item["code"] for item in about(world, lesson)] == ["docs/"]
-    editing.update(world.fresh(cwd=shop), lesson, about=[])
+    editing.update(world.fresh(cwd=shop), lesson, options={"about": [""]})
     assert about(world, lesson) is None
 
 
 def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Path) -> None:
     put_file(shop / "src/[id].py", "x = 1\n")
     what = ["src/*.py", TOTAL, "pypi/click<8.2", "command: git  push", "src/[id].py"]
-    lesson = editing.add_lesson(world.fresh(cwd=shop), LessonDraft("All", "", about=what)).id
+    lesson = editing.add_lesson(
+        world.fresh(cwd=shop), LessonDraft("All", "", options={"about": what})
+    ).id
     shown = entries.show(world.fresh(cwd=shop), lesson).frontmatter
     assert shown["applies_to"] == ["src/*.py"]
     assert [item.get("command") or item.get("code") or item["package"] for item in shown["about"]] == [
@@ -364,10 +376,12 @@ def test_about_takes_files_symbols_packages_and_commands(world: World, shop: Pat
     ]
     (hit,) = places.about(world.fresh(cwd=shop), "command: git push --force")
     assert hit.anchor == "command: git push"
-    editing.update(world.fresh(cwd=shop), lesson, about=["lib/**", "command: hg push"])
+    editing.update(world.fresh(cwd=shop), lesson, options={"about": ["lib/**", "command: hg push"]})
     shown = entries.show(world.fresh(cwd=shop), lesson).frontmatter
     assert (shown["applies_to"], shown["about"]) == (["lib/**"], [{"command": "hg push"}])
-    elsewhere = LessonDraft("No code is needed", "", about=["docs/**", "command: make"])
+    elsewhere = LessonDraft(
+        "No code is needed", "", options={"about": ["docs/**", "command: make"]}
+    )
     assert about(world, editing.add_lesson(world.fresh(), elsewhere).id) == [{"command": "make"}]
 
 
@@ -482,3 +496,22 @@ def test_a_place_is_known_by_each_name_that_leads_to_it(world: World, shop: Path
     for name in ("src/cart.py", "link/cart.py", "cart.py"):
         hits = places.about(world.fresh(cwd=shop), name)
         assert [hit.entry.id for hit in hits] == [lesson], name
+
+
+def test_a_look_and_a_diff_ask_no_remote(world: World, git: Git, tmp_path: Path) -> None:
+    code = Partial(git, tmp_path)
+    options = {"about": ["src/cart.py::total"]}
+    draft = LessonDraft("Totals are in cents", "Divide.\n", options=options)
+    lesson = editing.add_lesson(world.fresh(cwd=code.root), draft).id
+    put_file(code.root / "src/cart.py", "def total(a):\n    return 5\n")
+    shown = look(world, code.root, lesson)
+    assert shown.beside.verdict == "changed"
+    since = shown.beside.warning.partition(",")[0]
+    assert "on " not in since, "since when is not here"
+    opened = world.fresh(cwd=code.root, session="s")
+    told = before_a_tool(opened, [str(code.root / "src/cart.py")], "", [str(code.root)], ())
+    assert [summary.id for summary in told.lessons] == [lesson]
+    put_file(code.root / "src/cart.py", "")
+    assert look(world, code.root, lesson).beside.verdict == "gone"
+    assert renewal.code_diff(world.library.primary, shown)
+    assert not code.asked

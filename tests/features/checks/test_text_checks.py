@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.write_checks import problems_of
 from ai_lessons.model import rule_checks
 from ai_lessons.model.check_forms import checks_of, faults, text_checks
+from ai_lessons.model.checks import check_entry
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markdown import render
 from ai_lessons.model.merge import merge_file
@@ -41,7 +41,7 @@ def complaints(check: object) -> list[str]:
     text = rule(check)
     return [
         f"{x.path}:{x.line}: {x.message}"
-        for x in problems_of(read_entry("p/rules/x.md", text.encode()), text)
+        for x in check_entry(read_entry("p/rules/x.md", text.encode()), text)
     ]
 
 

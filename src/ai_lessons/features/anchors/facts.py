@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.model.anchors import Anchor, anchors_of, commands_of
+from ai_lessons.features.anchors.anchors import MOST, Anchor, anchors_of, commands_of, faults
 from ai_lessons.model.entries import ABOUT
+from ai_lessons.model.names import CODE, COMMANDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ai_lessons.app.workspace import Reading
     from ai_lessons.model.entries import Entry
+
+PACKAGES = "packages"
+
+_TEXT = {"type": "string"}
+SCHEMA = {
+    "type": "array",
+    "maxItems": MOST,
+    "items": {
+        "type": "object",
+        "properties": dict.fromkeys(("code", "package", "seen", "in"), _TEXT),
+        "oneOf": [{"required": ["code"]}, {"required": ["package"]}],
+        "additionalProperties": False,
+    },
+}
 
 
 def of_entry(entry: Entry) -> Mapping[str, Any]:
@@ -20,6 +35,24 @@ def of_entry(entry: Entry) -> Mapping[str, Any]:
     if anchors_of(stated) or commands_of(stated):
         return {ABOUT: stated}
     return {}
+
+
+def names(entry: Entry) -> Mapping[str, list[str]]:
+    """The places, packages and commands that an entry names in `about`."""
+    stated = entry.fields[ABOUT]
+    code, packages = list[str](), list[str]()
+    for anchor in anchors_of(stated):
+        if anchor.package:
+            packages.append(str(anchor))
+        else:
+            code.append(str(anchor))
+    return {CODE: code, PACKAGES: packages, COMMANDS: list(commands_of(stated))}
+
+
+def problems(entry: Entry) -> Iterator[tuple[str, str]]:
+    """What is wrong with the value of `about`."""
+    for fault in faults(entry.fields[ABOUT]):
+        yield ABOUT, fault
 
 
 def anchors_by_entry(reading: Reading) -> dict[str, tuple[Anchor, ...]]:

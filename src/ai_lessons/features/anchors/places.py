@@ -6,15 +6,17 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.anchor_writing import anchor_as_typed
-from ai_lessons.app.code_folder import AnchorVerdict, CodeFolder, code_around
 from ai_lessons.app.notes import Touched
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.features.anchors import verdicts
+from ai_lessons.features.anchors import definitions, verdicts
+from ai_lessons.features.anchors.anchors import Anchor, parse, sorted_out
+from ai_lessons.features.anchors.code_folder import CodeFolder, code_around
 from ai_lessons.features.anchors.facts import anchors_by_entry, commands_by_entry
+from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.resolving import anchor_as_typed
+from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.git import external_files
-from ai_lessons.model import anchors, definitions, layout
-from ai_lessons.model.anchors import Anchor, Verdict
+from ai_lessons.model import layout
 from ai_lessons.model.entries import EntrySummary, Kind, json_fields
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
     """
     reading = library.reading
     reading.current()
-    _, _, commands = anchors.sorted_out([place])
+    _, _, commands = sorted_out([place])
     if commands:
         return tuple(_about_a_command(reading, commands[0]))
     cwd = library.primary.options.cwd
@@ -82,7 +84,7 @@ def _with_globs_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[En
     hits: list[EntryAbout] = []
     if not paths:
         return hits
-    for summary in reading.catalog.about_files(frozenset({Kind.RULE, Kind.LESSON})):
+    for summary in reading.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON})):
         for glob in layout.stated(summary.applies_to):
             if layout.any_match([glob], paths):
                 hits.append(EntryAbout(summary, glob, Verdict.HOLDS))
@@ -100,7 +102,7 @@ def _with_anchors_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[
             row = rows.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
             names = [anchor]
             if row.place:
-                names.append(anchors.parse(row.place))
+                names.append(parse(row.place))
             if any(_concerns(name, asked) for name in names for asked in asked_places):
                 hits.append(EntryAbout(summary, str(anchor), row.verdict, row.detail))
     return hits
@@ -173,7 +175,7 @@ def _touched_by(
     code: CodeFolder | None,
 ) -> list[Touched]:
     """Where a change touches what one anchor names."""
-    anchor = anchors.parse(row.anchor)
+    anchor = parse(row.anchor)
     if row.verdict is Verdict.ELSEWHERE or anchor.package:
         return []
     became = ""

@@ -8,22 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.app.answers import Stale
-from ai_lessons.app.code_folder import UNASKED, AnchorVerdict, code_around
 from ai_lessons.app.outdated import Outdated
+from ai_lessons.features.anchors.code_folder import UNASKED, code_around
 from ai_lessons.features.anchors.facts import anchors_by_entry
-from ai_lessons.model import anchors
-from ai_lessons.model.anchors import Verdict
+from ai_lessons.features.anchors.fingerprints import SILENCED, Verdict
+from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.model.entries import Beside, EntrySummary, Filter
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.app.workspace import Reading, RepositorySession
-    from ai_lessons.model.anchors import Anchor
+    from ai_lessons.features.anchors.anchors import Anchor
 
 # Anchors whose history one look reads at most; the next look reads that of the others
 _QUESTIONS = 20
-_OUTDATED = frozenset({Verdict.CHANGED, *anchors.SILENCED})
+_OUTDATED = frozenset({Verdict.CHANGED, *SILENCED})
 _NOT_COMPARED = "not compared: that code is not here"
 
 # by the id of the entry, a row for each anchor
@@ -105,7 +105,7 @@ def as_beside(rows: Sequence[AnchorVerdict]) -> Beside:
     worst = max(rows, key=lambda row: row.verdict.rank)
     if worst.verdict is Verdict.ELSEWHERE:
         return Beside(details=details)
-    silences = worst.verdict in anchors.SILENCED
+    silences = worst.verdict in SILENCED
     return Beside(worst.verdict.value, worst.detail, silences, details)
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import Problem
 from ai_lessons.model import check_forms
 from ai_lessons.model.checks import glob_fault
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.rule_checks import EXTRA, runs
-from ai_lessons.model.texts import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,16 +28,11 @@ def of_entry(entry: Entry) -> Mapping[str, Any]:
     return {"checks": checks, "decisions": decisions}
 
 
-def problems(entry: Entry, text: str = "") -> list[Problem]:
+def problems(entry: Entry) -> Iterator[tuple[str, str]]:
     """What is wrong with the checks of a rule."""
-    if entry.kind is not Kind.RULE or entry.faults:
-        return []
-    ours = entry.fields.get(OURS)
-    if isinstance(ours, dict) and KEY not in ours:
-        # the page's own keys mean what its program says
-        return []
-    line = key_lines(text).get(KEY, 0) if text else 0
-    return [Problem(entry.path, fault, line) for fault in _faults(entry)]
+    if entry.kind is Kind.RULE:
+        for fault in _faults(entry):
+            yield KEY, fault
 
 
 def _faults(entry: Entry) -> Iterator[str]:

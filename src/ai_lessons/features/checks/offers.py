@@ -25,7 +25,7 @@ def before_a_tool(repo: Reading, occasion: Occasion) -> Iterator[Offer | NotAbou
         for rule_id, facts in repo.catalog.facts("checks").items():
             if any("command" in check for check in facts["checks"]):
                 yield NotAbout(rule_id, command=True)
-    if not occasion.paths:
+    if not occasion.edits:
         return
     # what runs checks takes a tenth of a hook's time to load
     from ai_lessons.app.rule_checks import broken_by

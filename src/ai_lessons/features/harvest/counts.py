@@ -5,9 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import Problem
 from ai_lessons.model.entries import Kind
-from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.texts import OURS
 
 if TYPE_CHECKING:
@@ -90,11 +88,11 @@ def counts_by_entry(reading: Reading) -> dict[str, CallCounts]:
     return counts
 
 
-def problems(entry: Entry, text: str) -> Iterator[Problem]:
+def problems(entry: Entry) -> Iterator[tuple[str, str]]:
     """What is wrong with the counts of a lesson."""
     fault = _fault(entry.fields[KEY])
     if fault and _states_it(entry):
-        yield Problem(entry.file, fault, key_lines(text).get(KEY, 0))
+        yield KEY, fault
 
 
 def _states_it(entry: Entry) -> bool:

@@ -16,9 +16,9 @@ from ai_lessons.features.harvest.sessions import project_of, sessions, transcrip
 from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms
-from ai_lessons.model.anchors import anchors_of, commands_of
 from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.model.layout import any_match
+from ai_lessons.model.names import CODE, COMMANDS, names_of
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -125,15 +125,14 @@ def _says_again(title: str, moment: Moment) -> bool:
 def _globs_of(entry: Entry, applies_to: Iterable[str]) -> list[str]:
     """The files that an entry names."""
     globs = list(applies_to)
-    for anchor in anchors_of(entry.fields.get("about")):
-        if anchor.path:
-            globs.append(anchor.path)
+    for place in names_of(entry).get(CODE, ()):
+        globs.append(place.partition("::")[0])
     return globs
 
 
 def _forms_of(entry: Entry) -> tuple[Form, ...]:
     """The commands that an entry names."""
-    commands = [f"`{command}`" for command in commands_of(entry.fields.get("about"))]
+    commands = [f"`{command}`" for command in names_of(entry).get(COMMANDS, ())]
     return command_forms.named_forms(" ".join([entry.title, *commands]))
 
 

@@ -290,7 +290,7 @@ def keep(
     written = app.editing.add_lesson(
         opened,
         lesson._replace(
-            about=_about(opened, candidate, programs),
+            options={"edited": candidate.edited, "programs": programs},
             project=candidate.project,
             applies_to=candidate.applies_to,
             origin=origin,
@@ -300,13 +300,6 @@ def keep(
     )
     decide(opened, candidate, "kept", written.id)
     return written
-
-
-def _about(opened: Library, candidate: HarvestedLesson, programs: Sequence[str]) -> list[str]:
-    """The code that a candidate is about: the files that were edited then, the programs that it names."""
-    return app.anchor_writing.of_session(
-        opened.primary, candidate.edited, programs, candidate.project
-    )
 
 
 def keep_these(
@@ -356,11 +349,11 @@ def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[S
         said_again = candidate.sure and candidate.sessions > 1
         is_chosen = candidate.id in names or (ALL in names and said_again)
         if is_chosen and candidate.title not in waiting:
-            made.append(app.proposals.suggest_rule(opened, _rule_of(opened, candidate)))
+            made.append(app.proposals.suggest_rule(opened, _rule_of(candidate)))
     return made
 
 
-def _rule_of(opened: Library, candidate: HarvestedLesson) -> RuleDraft:
+def _rule_of(candidate: HarvestedLesson) -> RuleDraft:
     """The rule that a statement would be, with the quotes as its text."""
     last = candidate.quotes[0].at[:10]
     why = f"{candidate.because}, last on {last}; drafted from transcripts: give it a title"
@@ -369,7 +362,7 @@ def _rule_of(opened: Library, candidate: HarvestedLesson) -> RuleDraft:
         why,
         draft_texts.quotes_of(candidate),
         project=candidate.project,
-        about=_about(opened, candidate, ()) or None,
+        options={"edited": candidate.edited},
     )
 
 

@@ -14,6 +14,7 @@ from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import options, prompts, review, text_input
+from ai_lessons.interfaces.cli.added_options import added_to
 from ai_lessons.interfaces.cli.aliases import ALIASES
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.output import is_terminal
@@ -46,11 +47,13 @@ pattern_options = options.stack(
     click.option("--dont", metavar="D", help="or what not to do,"),
     click.option("--because", metavar="B", help="and why."),
 )
+ADDED_TO_LESSONS = added_to("contribute add-lesson")
+ADDED_TO_UPDATES = added_to("contribute update")
 LESSON_ARGUMENTS: list[str | Argument] = [
     Argument("title", required=True), Argument("content", default=""), "tags", "project", "confidence", "source",
     "category", "contexts", Argument("applies_to", note="globs of files"), Argument("links", note="ids"),
     "when", "do", "dont", "because",
-    Argument("about", note="path, glob, path::symbol, pypi/name<8, command: git push"), "anyway",
+    *ADDED_TO_LESSONS.arguments, "anyway",
 ]  # fmt: skip
 
 
@@ -70,7 +73,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
         'Owed after more than one attempt; title "[UNSOLVED] …" if it failed. Found at the same failure by: '
         "`command` in when; in content, fenced, `$ command` and its output.",
     ),
-    common="title content file tags project about when do dont because",
+    common=f"title content file tags project when do dont because {ADDED_TO_LESSONS.common}",
 )
 @click.argument("path", metavar="[FILE|-]", required=False, type=click.Path())
 @click.option(
@@ -99,7 +102,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
     shell_complete=IDS,
 )
 @pattern_options
-@options.about_options
+@ADDED_TO_LESSONS
 @options.origin_option
 @click.option("--anyway", is_flag=True, help="Also where another lesson says the same.")
 @options.allow_secret_option
@@ -123,12 +126,14 @@ def add_lesson(
     if not fields["title"]:
         fields["title"], text, tags = app.editing.heading_and_text(text or "", file or "")
         fields["tags"] = (*fields["tags"], *tags)
-    about = options.about(fields)
+    of_features = ADDED_TO_LESSONS.taken(fields)
     if call.by_agent:
         by = "ai"
     else:
         by = origin or call.caller
-    draft = LessonDraft(content=text or "", project=project, origin=by, about=about, **fields)
+    draft = LessonDraft(
+        content=text or "", project=project, origin=by, options=of_features, **fields
+    )
     if anyway:
         same = []
     else:
@@ -187,15 +192,14 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
     "--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again."
 )
 @options.check_option
-@options.about_options
+@ADDED_TO_UPDATES
 @options.content_options
 @options.allow_secret_option
 @only_resources_option
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **fields: Any) -> None:
     """Change the fields of an entry, or its text. Only lines that change are written."""
     fields["content"] = text_input.new_text(content, file)
-    about = options.about(fields)
-    fields["about"] = ("",) if about is None else about
+    fields["options"] = ADDED_TO_UPDATES.taken(fields) or None
     call.answer(app.editing.update(call.library, ref, **options.changes(fields)), text_jobs.written)
 
 

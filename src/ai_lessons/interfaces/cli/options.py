@@ -32,7 +32,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.versions import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from enum import StrEnum
 
     from click.shell_completion import CompletionItem
@@ -314,31 +314,6 @@ content_options = stack(
         help="The text is in this file; - as above.",
     ),
 )
-about_options = stack(
-    several(
-        "--about",
-        "about",
-        metavar="WHAT",
-        text=(
-            "What it speaks of: path, 'src/**', path::symbol, path::NAME=value, pypi/name<8, "
-            "'command: git push';"
-        ),
-    ),
-    click.option("--no-about", is_flag=True, help="Name no code, also where the text does."),
-)
-
-
-def about(fields: dict[str, Any]) -> Sequence[str] | None:
-    """Takes what `about_options` hold out of the fields; None for no code at all.
-
-    Raises UsageError: both are given.
-    """
-    named, without = fields.pop("about"), fields.pop("no_about")
-    if named and without:
-        raise UsageError("--about names code, --no-about none: give one of them")
-    if without:
-        return None
-    return tuple(named)
 
 
 def _checks(_ctx: click.Context, _option: click.Parameter, text: str | None) -> object:

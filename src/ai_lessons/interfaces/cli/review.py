@@ -16,6 +16,7 @@ from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import output, text_jobs
 from ai_lessons.interfaces.cli import options, prompts, text_input
+from ai_lessons.interfaces.cli.added_options import added_to
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.cli.reviewing import (
     BY_A_PERSON,
@@ -42,10 +43,11 @@ link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=
 to_contribute, to_admin = Group("contribute"), Group("admin")
 
 
+ADDED_TO_RULES = added_to("contribute suggest-rule")
 RULE_ARGUMENTS: list[str | Argument] = [
     "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
     Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
-    Argument("about", note="path, glob, path::symbol, command: git push"),
+    *ADDED_TO_RULES.arguments,
 ]  # fmt: skip
 
 
@@ -81,7 +83,7 @@ RULE_ARGUMENTS: list[str | Argument] = [
     "linked_resources",
     help="Script that does it, or doc that describes it.",
 )
-@options.about_options
+@ADDED_TO_RULES
 @options.allow_secret_option
 @click.option(
     "--approve",
@@ -112,8 +114,9 @@ def suggest_rule(
         drafted = app.rule_checks.draft(call.library, from_fix)
         fields["check"] = drafted.check
         call.note([text_jobs.drafted(drafted)])
-    about, text = options.about(fields), text_input.new_text(content, file) or ""
-    draft = RuleDraft(content=text, links=links, project=project, about=about, **fields)
+    of_features = ADDED_TO_RULES.taken(fields)
+    text = text_input.new_text(content, file) or ""
+    draft = RuleDraft(content=text, links=links, project=project, options=of_features, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
     if approve:
         (shown,) = shown_and_confirmed(

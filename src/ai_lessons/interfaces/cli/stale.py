@@ -79,9 +79,8 @@ def _decide_about(call: Call, reasons: Sequence[Outdated]) -> str:
     entry = reasons[0].entry
     warnings = [call.view.paint(f"! {line(reason.detail)}", "warn") for reason in reasons]
     text = interfaces_text.shown(app.entries.show(call.library, entry.id), call.view)
-    kinds_of_reasons = {reason.reason for reason in reasons}
-    if "about" in kinds_of_reasons:
-        changed = app.anchor_renewal.code_diff(call.library.primary, entry)
+    for reason in dict.fromkeys(reason.reason for reason in reasons):
+        changed = app.additions.evidence(call.library.primary, entry, reason)
         if changed:
             text += f"\n\nThe code it speaks of:\n{interfaces_text.diff(changed, call.view)}"
     show_card(call, "\n".join([*warnings, "", text]))

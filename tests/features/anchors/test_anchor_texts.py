@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model import anchors, definitions
-from ai_lessons.model.anchors import Verdict, parse
+from ai_lessons.features.anchors import anchors, definitions, fingerprints, parts, pins
+from ai_lessons.features.anchors.anchors import parse
+from ai_lessons.features.anchors.fingerprints import Verdict
 
 PYTHON = """
 import os
@@ -169,7 +170,7 @@ def test_what_is_only_used_or_is_there_twice_is_not_found(path: str, text: str, 
 def test_comments_and_blanks_change_no_fingerprint_and_code_does(
     path: str, before: str, after: str, same: bool
 ) -> None:
-    old, new = (anchors.state(path, text, "f") for text in (before, after))
+    old, new = (fingerprints.state(path, text, "f") for text in (before, after))
     assert old
     assert new
     assert (old[:2] == new[:2]) is same
@@ -177,13 +178,13 @@ def test_comments_and_blanks_change_no_fingerprint_and_code_does(
 
 def test_an_anchor_may_be_a_docstring_and_one_of_before_still_holds() -> None:
     old, new = (f'class A:\n    def f(self):\n        """{word}."""\n' for word in ("Old", "New"))
-    doc = anchors.state("a.py", old, "A.f.__doc__")
+    doc = fingerprints.state("a.py", old, "A.f.__doc__")
     assert doc
-    assert doc != anchors.state("a.py", new, "A.f.__doc__")
-    whole = anchors.state("a.py", old, "A.f")
+    assert doc != fingerprints.state("a.py", new, "A.f.__doc__")
+    whole = fingerprints.state("a.py", old, "A.f")
     assert whole
     stated = anchors.Anchor("a.py", "A.f", seen=whole.documented)  # as version 0.1 wrote it
-    assert anchors.judged(stated, whole) is Verdict.HOLDS
+    assert fingerprints.judged(stated, whole) is Verdict.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_an_anchor_may_be_a_docstring_and_one_of_before_still_holds() -> None:
 def test_a_text_that_states_the_old_code_is_seen(
     text: str, old: str, new: str, value: bool, stated: list[str]
 ) -> None:
-    assert anchors.still_stated(text, old, new, value=value) == stated
+    assert fingerprints.still_stated(text, old, new, value=value) == stated
 
 
 def test_a_method_has_the_same_fingerprint_at_any_depth() -> None:
@@ -209,7 +210,7 @@ def test_a_method_has_the_same_fingerprint_at_any_depth() -> None:
         "class A:\n    def f(self):\n        return 1\n",
         "def f(self):\n  return 1\n",
     )
-    assert anchors.state("a.py", method, "A.f") == anchors.state("a.py", function, "f")
+    assert fingerprints.state("a.py", method, "A.f") == fingerprints.state("a.py", function, "f")
 
 
 def test_a_value_is_compared_as_people_write_it() -> None:
@@ -219,9 +220,9 @@ def test_a_value_is_compared_as_people_write_it() -> None:
         ("true", "True"),
         ("[1,2]", "[1, 2]"),
     ):
-        now = anchors.State("", definitions.plain(held))
-        assert anchors.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
-    assert anchors.judged(parse("a.py::X=30"), anchors.State("", "31")) is Verdict.CHANGED
+        now = fingerprints.State("", parts.plain(held))
+        assert fingerprints.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
+    assert fingerprints.judged(parse("a.py::X=30"), fingerprints.State("", "31")) is Verdict.CHANGED
 
 
 @pytest.mark.parametrize(
@@ -230,4 +231,4 @@ def test_a_value_is_compared_as_people_write_it() -> None:
      ("<8.2", ">=8 <9", True), ("<8.2", ">=8.3", False), ("<8.2", "workspace", True)],
 )  # fmt: skip
 def test_a_version_in_use_is_in_the_range_or_not(versions: str, used: str, within: bool) -> None:
-    assert anchors.in_range(versions, used) is within
+    assert pins.in_range(versions, used) is within

@@ -7,29 +7,41 @@ Each question is asked once, for many files together, because starting git is wh
 from __future__ import annotations
 
 import os
-import stat
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.features.anchors import fingerprints
+from ai_lessons.features.anchors.anchors import last_part
+from ai_lessons.features.anchors.fingerprints import Verdict, judged
+from ai_lessons.features.anchors.looks import file_stamp
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import changing, renamed_to, renames, with_folders
-from ai_lessons.model import anchors
-from ai_lessons.model.anchors import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from ai_lessons.features.anchors.anchors import Anchor
+    from ai_lessons.features.anchors.fingerprints import State
     from ai_lessons.git.commits import ChangingCommit
     from ai_lessons.git.plumbing import Done
     from ai_lessons.git.worktree import Worktree
-    from ai_lessons.model.anchors import Anchor, State
 
 # Newest commits of a file whose texts are compared
 _COMMITS = 60
 # Commits of all branches whose new paths are read
 _LONGEST = 5000
+
+# The paths that commits brought, each commit behind a byte 1
+_ADDED = (
+    "--no-show-signature", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z",
+    "-m", "--root",
+)  # fmt: skip
+# Whole words, with the names of the files that hold them
+_WORDS = (
+    "-o", "-z", "-w", "-F", "-I", "--untracked", "--no-color", "--no-recurse-submodules",
+)  # fmt: skip
 
 
 class CodeHistory:
@@ -57,17 +69,8 @@ class CodeHistory:
 
         None: history is too long, or not here.
         """
-        flags = (
-            "--no-show-signature",
-            "--no-renames",
-            "--diff-filter=A",
-            "--name-only",
-            "--format=%x01",
-            "-z",
-            "-m",
-        )
         newest = f"-{_LONGEST}"
-        done = plumbing.run(self._worktree, "log", newest, *flags, "--root", "--all", "HEAD", "--")
+        done = plumbing.run(self._worktree, "log", newest, *_ADDED, "--all", "HEAD", "--")
         if done.code or done.out.count(b"\1") >= _LONGEST:
             # a longer history would cost each look seconds
             return None
@@ -125,34 +128,24 @@ class CodeHistory:
         unread = sorted(words - self._holding.keys())
         if not unread:
             return
-        flags = (
-            "-o",
-            "-z",
-            "-w",
-            "-F",
-            "-I",
-            "--untracked",
-            "--no-color",
-            "--no-recurse-submodules",
-        )
         patterns: list[str] = []
         for word in unread:
             patterns += ["-e", word]
             self._holding[word] = []
         # a file that holds a word twice has two equal lines
-        for line in dict.fromkeys(self.git("grep", *flags, *patterns).out.splitlines()):
+        for line in dict.fromkeys(self.git("grep", *_WORDS, *patterns).out.splitlines()):
             path, _, word = os.fsdecode(line).partition("\0")
             if word in unread:
                 self._holding[word].append(path)
 
     def read_renames(self, paths: Iterable[str]) -> None:
         """Read what the newest commits of these renamed, and what the disk did since, at once."""
-        wanted_commits = {""}
+        newest_commits = {""}
         for path in paths:
             commits = self._commits_to(path)
             if commits:
-                wanted_commits.add(commits[0].id)
-        unread = wanted_commits - self._renames.keys()
+                newest_commits.add(commits[0].id)
+        unread = newest_commits - self._renames.keys()
         if unread:
             self._renames |= renames(self._worktree, unread)
 
@@ -208,10 +201,10 @@ class CodeHistory:
         commits = self._commits_to(*paths)
         later, latest, changes, seen = None, now, 0, 0
         for commit, then in zip(commits, self._states(commits, paths, anchor.symbol), strict=False):
-            if later is not None and means_another(then, latest):
+            if later is not None and _means_another(then, latest):
                 changes += 1
-            is_on_the_disk_alone = later is None and means_another(then, now)
-            if is_on_the_disk_alone or anchors.judged(anchor, then) is Verdict.HOLDS:
+            is_on_the_disk_alone = later is None and _means_another(then, now)
+            if is_on_the_disk_alone or judged(anchor, then) is Verdict.HOLDS:
                 return later, changes
             later, latest, seen = commit, then, seen + 1
         if seen < len(commits) or not commits or not now:
@@ -240,32 +233,13 @@ class CodeHistory:
             for path, (row, data) in zip(paths, objects, strict=True):
                 if row[-1].isdigit():
                     text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-                    state = anchors.state(path, text, symbol)
+                    state = fingerprints.state(path, text, symbol)
                     break
             yield state
 
 
-def file_stamp(path: Path) -> list[int] | None:
-    """What shows that a file changed; None where there is none."""
-    try:
-        status = path.lstat()
-    except (OSError, ValueError):
-        return None
-    return [
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_size,
-        status.st_ino,
-        # a file that became a folder or a link may keep the rest
-        stat.S_IFMT(status.st_mode),
-    ]
-
-
-def last_part(symbol: str) -> str:
-    """The name of a symbol without what it is in."""
-    return symbol.rpartition(".")[2]
-
-
-def means_another(a: State | None, b: State | None) -> bool:
+def _means_another(before: State | None, after: State | None) -> bool:
     """Whether a symbol means another thing, whatever its comments and docstrings say."""
-    return (a and a[:2]) != (b and b[:2])
+    if before is None or after is None:
+        return before is not after
+    return (before.fingerprint, before.value) != (after.fingerprint, after.value)
