@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import agent_sessions
-from ai_lessons.interfaces import agent_hook
+from ai_lessons.interfaces import agent_hook, hook
 from ai_lessons.interfaces.output import DATA
 from interfaces.a_terminal import Spawn, finish
 from interfaces.agent_host import EVENTS, Host, add, context
@@ -436,6 +436,15 @@ def test_a_hook_that_gets_no_input_in_time_prints_nothing(host: Host, hermetic: 
     assert "no answer within" in the_log(hermetic)
     for stream in (child.stdin, child.stdout):
         stream and stream.close()
+
+
+def test_the_start_of_a_session_is_known_by_its_bytes() -> None:
+    """It waits longer for the helper: on a machine at full load it took three seconds, and told nothing."""
+    for name in ("SessionStart", "sessionStart", "SubagentStart"):
+        assert hook.begins(json.dumps({"hook_event_name": name}).encode())
+    late = {"hook_event_name": "Stop", "text": "x" * 5000 + "SessionStart"}
+    for event in ({"hook_event_name": "PreToolUse"}, late):
+        assert not hook.begins(json.dumps(event).encode())
 
 
 def test_old_sessions_are_cleaned_up_when_a_new_one_begins(host: Host, hermetic: Path) -> None:

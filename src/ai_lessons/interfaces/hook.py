@@ -26,6 +26,8 @@ PATIENCE, PATIENCE_TO_BEGIN = 2, 10
 
 Without a helper, the start of a session may read every file of the repository.
 """
+# bytes of an event in which its name is
+BEGINNING = 4096
 LOG = "agent-hooks.log"
 # an event of our own: does the installed hook run?
 CHECK = b'{"hook_event_name": "ai-lessons-check"}'
@@ -90,12 +92,21 @@ def _give_up(*_: object) -> None:
     os._exit(0)
 
 
+def begins(data: bytes) -> bool:
+    """Whether an event is the start of a session, which tells most and may wait longest.
+
+    The words of all hosts for it are alike; to be mistaken costs some seconds on a busy machine.
+    """
+    named = data[:BEGINNING].lower()
+    return b"sessionstart" in named or b"subagentstart" in named
+
+
 def _of_helper(data: bytes) -> str | None:
     """The helper's answer to the event; None: there is no helper, or it cannot answer this one."""
     if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:
         return None
     before = signal.signal(signal.SIGALRM, _give_up)
-    signal.alarm(PATIENCE)
+    signal.alarm(PATIENCE_TO_BEGIN if begins(data) else PATIENCE)
     try:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
             asked = data, dict(os.environ), os.getcwd()
