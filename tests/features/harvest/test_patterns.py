@@ -123,16 +123,20 @@ def test_what_destroys_or_skips_a_check_is_shown_and_never_drafted(what: str) ->
 
 
 def test_what_fails_as_often_as_not_or_in_one_session_is_told_before_no_command() -> None:
-    often = [("make", "make: *** broken"), ("make", OK), ("gmake", OK)]
-    assert not [one for one in learned([often] * 4) if one.before]
-    assert not [
-        one for one in learned([[("python a.py", BAD)] * 9 + [("python3 a.py", OK)]]) if one.before
-    ]
+    often = [("make", "make: *** the build is broken"), ("make", OK), ("gmake", OK)]
+    (as_often,) = learned([often] * 4)
+    assert not as_often.before
+    assert said(as_often)[0] == "`make` fails: make: *** the build is broken"
+    once = [("python a.py", BAD)] * 9 + [("python3 a.py", OK)]
+    assert learned([once]) == []
+    assert learned([once] * 2) != []
 
 
 def test_a_look_that_finds_nothing_is_no_pattern() -> None:
     looks = [("ls build", "ls: build: No such file or directory"), ("ls -la", OK)]
-    assert not [one for one in learned([looks] * 5) if one.before]
+    assert learned([looks] * 5) == []
+    tries = [("make build", "make: build: No such file or directory"), ("ls -la", OK)]
+    assert [pattern.before for pattern in learned([tries] * 5)] == [False]
 
 
 def test_specific_forms_count_only_what_a_general_one_does_not_explain() -> None:
