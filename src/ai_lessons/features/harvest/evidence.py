@@ -10,9 +10,9 @@ from ai_lessons import app
 from ai_lessons.app.answers import PastSessions
 from ai_lessons.app.quoting import cleaned
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.features.harvest.hooks import FOLDER
 from ai_lessons.features.harvest.memory import Memory, Moment, TranscriptContents
 from ai_lessons.features.harvest.sessions import project_of, sessions, transcripts
+from ai_lessons.features.harvest.walls import FOLDER
 from ai_lessons.git import external_files
 from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms

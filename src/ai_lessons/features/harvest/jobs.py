@@ -10,7 +10,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import RuleDraft, Suggested, Written
 from ai_lessons.app.quoting import cleaned
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.features.harvest import counts, draft_texts, hooks, records
+from ai_lessons.features.harvest import counts, draft_texts, next_steps, records, walls
 from ai_lessons.features.harvest.drafts import (
     PATTERN,
     STATED,
@@ -93,7 +93,7 @@ def harvest(
     shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
     """
     repo = opened.reading
-    memory = Memory(repo.options.state_dir / hooks.FOLDER)
+    memory = Memory(repo.options.state_dir / walls.FOLDER)
     unread_files: dict[str, list[Path]] = {}
     contents = _contents(repo, where, source, memory, unread_files)
     events = _events(contents, source.first)
@@ -205,20 +205,20 @@ def _keep_for_hooks(state_dir: Path, candidates: Iterable[HarvestedLesson]) -> N
     A wall is what an agent was kept from doing, and nobody got past.
     """
     steps = []
-    walls = []
+    met = []
     for draft in candidates:
         if draft.do and draft.content:
             lines = "\n".join(draft.output_lines)
             steps.append(
-                hooks.NextStep(
+                next_steps.NextStep(
                     draft.id, draft.project, draft.when, lines, draft.do, draft.seen.sessions
                 )
             )
         if draft.wall:
             because = f"{draft.because[:1].upper()}{draft.because[1:]}"
-            walls.append(hooks.Wall(draft.project, draft.when, f"{draft.when}. {because}"))
-    hooks.write_next_steps(state_dir, steps)
-    hooks.write_walls(state_dir, walls)
+            met.append(walls.Wall(draft.project, draft.when, f"{draft.when}. {because}"))
+    next_steps.write_next_steps(state_dir, steps)
+    walls.write_walls(state_dir, met)
 
 
 class _Stored:
@@ -369,11 +369,11 @@ def _rule_of(candidate: HarvestedLesson) -> RuleDraft:
 def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str = "") -> None:
     """Do not propose it again: it was `kept` as an entry, or is `never` wanted."""
     state_dir = opened.options.state_dir
-    memory = Memory(state_dir / hooks.FOLDER)
+    memory = Memory(state_dir / walls.FOLDER)
     memory.decided[candidate.id] = how
     if entry_id:
         sessions = {place.session for place in candidate.evidence}
         memory.taught[entry_id] = sorted(sessions)
     memory.save()
-    steps = [step for step in hooks.next_steps(state_dir) if step.id != candidate.id]
-    hooks.write_next_steps(state_dir, steps)
+    steps = [step for step in next_steps.next_steps(state_dir) if step.id != candidate.id]
+    next_steps.write_next_steps(state_dir, steps)

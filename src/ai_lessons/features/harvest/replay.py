@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import telling
 from ai_lessons.app import secrets
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.features.harvest.hooks import FOLDER
 from ai_lessons.features.harvest.memory import Memory
 from ai_lessons.features.harvest.sessions import sessions, transcripts, unread_notes
+from ai_lessons.features.harvest.walls import FOLDER
 from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_forms, expression, failures, simple_commands
 
