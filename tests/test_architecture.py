@@ -44,11 +44,11 @@ HOMES = {
     "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
     "numpy": {"search/embedding.py", "search/index_query.py", "search/shared_vectors.py", "search/vector_packs.py"},
     "huggingface_hub": set[str](),
-    "markdown_it": {"model/chunks.py", "features/look/pages.py"}, "detect_secrets": {"app/secrets.py"},
+    "markdown_it": {"model/chunks.py", "features/look/drawing.py"}, "detect_secrets": {"app/secrets.py"},
     "griffe": {"features/packages/installed.py"}, "mcp": SERVER, "anyio": SERVER,
     "starlette": {"interfaces/mcp/over_http.py", "features/look/server.py"},
-    "uvicorn": {"interfaces/mcp/over_http.py", "features/look/server.py"}, "jinja2": {"features/look/pages.py"},
-    "markupsafe": {"features/look/pages.py"}, "nh3": {"features/look/pages.py"},
+    "uvicorn": {"interfaces/mcp/over_http.py", "features/look/server.py"}, "jinja2": {"features/look/drawing.py"},
+    "markupsafe": {"features/look/drawing.py"}, "nh3": {"features/look/drawing.py", "features/look/review_pages.py"},
     "packaging": {"connectors/manifests.py", "features/packages/installed.py"},
 }  # fmt: skip
 """Slow package: the modules that may import it at their top."""

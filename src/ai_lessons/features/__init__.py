@@ -38,7 +38,7 @@ ROWS: tuple[Feature, ...] = (
                 ("look",), "commands:look", "Search, read and review in a browser on this machine."
             ),
         ),
-        exports={"site": "pages:draw"},
+        exports={"site": "site:draw"},
     ),
     Feature(
         "lsp",

@@ -10,12 +10,12 @@ SECONDS = 30
 
 
 def draw_hostile_texts() -> None:
-    from ai_lessons.features.look import pages
+    from ai_lessons.features.look import drawing
 
     short = "| a " * 180 + "|\n" + "|-" * 180 + "|\n" + "|\n" * 364 + "\n"
     for text in ("[" * 10_000, "<![CDATA[" * 5_000, "*a_ " * 12_000, "> " * 25_000):
-        pages.markdown(text)
-    assert pages.markdown(short * 4).count("<td") < 4 * 180 * 364
+        drawing.markdown(text)
+    assert drawing.markdown(short * 4).count("<td") < 4 * 180 * 364
 
 
 def test_hostile_texts_are_drawn_in_time_with_their_length() -> None:

@@ -23,7 +23,7 @@ from ai_lessons.app.answers import ProposedFile, Shown
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.options import no_progress
 from ai_lessons.app.workspace import Library
-from ai_lessons.features.look import pages, server
+from ai_lessons.features.look import drawing, forms, graph, pages, review_pages, server, state_pages
 from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
@@ -43,7 +43,7 @@ def pool(knowledge: Path) -> Iterator[SessionPool]:
         yield opened
 
 
-def forms(html: str) -> dict[str, str]:
+def hidden_fields(html: str) -> dict[str, str]:
     """The hidden fields of the first form that changes anything."""
     form = html.partition('method="post"')[2].partition("</form>")[0]
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
@@ -130,7 +130,7 @@ def test_no_other_host_or_page_is_answered(look: Served) -> None:
 
 
 def test_a_form_needs_its_origin_and_what_was_shown(look: Served) -> None:
-    fields = forms(look.ask("/review")[1])
+    fields = hidden_fields(look.ask("/review")[1])
     assert set(fields) == {"ref", "commit"}
     for headers in (
         {}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "null", "Sec-Fetch-Site": "same-site"},
@@ -242,7 +242,7 @@ def test_an_agent_looks_and_decides_nothing(
             True,
             False,
         )
-        assert not forms(page.get("/x/learning").text)
+        assert not hidden_fields(page.get("/x/learning").text)
         sent = {"ref": "rules/R-5N1QTC-get-before-put", "commit": "0" * 40}
         assert (
             page.post(
@@ -293,18 +293,18 @@ def test_the_rules_of_an_import_are_approved_together_as_they_were_shown(
 ) -> None:
     (tmp_path / "AGENTS.md").write_text("- Always do One\n- Always do Two\n")
     assert run("admin", "import", tmp_path / "AGENTS.md", "--split").code == 0
-    shown = pool.read(lambda opened: pages.review(opened, {})).values
-    html = pages.render("review.html", **shown)
+    shown = pool.read(lambda opened: review_pages.review(opened, {})).values
+    html = drawing.render("review.html", **shown)
     given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', html.partition('class="batch"')[2]))
     done = pool.write(
-        lambda opened: server.approve_batch(opened, given), agent="", progress=no_progress
+        lambda opened: forms.approve_batch(opened, given), agent="", progress=no_progress
     )
     assert sorted(said[-3:] for said in done.messages if said.startswith("Approved")) == [
         "One",
         "Two",
     ]
-    assert pool.read(lambda opened: pages.review(opened, {})).values["waiting"] == ()
-    assert "Nothing waits" in pages.render("review.html", **{**shown, "one": None})
+    assert pool.read(lambda opened: review_pages.review(opened, {})).values["waiting"] == ()
+    assert "Nothing waits" in drawing.render("review.html", **{**shown, "one": None})
 
 
 def test_today_has_what_failed_while_nothing_was_known(
@@ -319,18 +319,18 @@ def test_today_has_what_failed_while_nothing_was_known(
     ]
     assert sessions[0].failures == 3
     assert (sessions[0].host, sessions[0].folder) == ("claude-code", str(host.code))
-    shown = pool.read(lambda opened: pages.sessions(opened, pages.Played())).values
+    shown = pool.read(lambda opened: state_pages.sessions(opened, state_pages.Played())).values
     parts = {part.title: part for part in shown["parts"]}
     ((_, name, folder, _, failures),) = parts["Sessions"].rows
     assert (name, Path(folder).name, failures) == ("claude-code", host.code.name, 3)
-    learned = pool.read(lambda opened: pages.learning(opened, {})).values["parts"][1]
+    learned = pool.read(lambda opened: state_pages.learning(opened, {})).values["parts"][1]
     assert learned.columns == ["what holds", "learned from"]
     assert learned.rows[0] == [
         "An agent is shown at most 10 lessons and rules at a time.",
         "nothing yet: as it began",
     ]
     parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60)
-    assert pages.plainly(parameter) == (
+    assert state_pages.plainly(parameter) == (
         "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
     )  # fmt: skip
 
@@ -354,7 +354,7 @@ def test_a_link_of_a_doc_leads_to_the_entry_that_it_means(link: str, leads: str 
     names = ("guide/here.md", "guide/next.md", "guide/my page.md", "top.md", "README.md")
     docs = [doc(f"x/docs/1/{name}") for name in names] + [doc("other/docs/1/far.md")]
     sources = {"other/docs/1/far.md": ["https://example.org/far"]}
-    targets = pages.LinkTargets(docs, sources, lambda entry: entry.path)
+    targets = drawing.LinkTargets(docs, sources, lambda entry: entry.path)
     assert targets.resolve(docs[0], "", link) == leads
 
 
@@ -366,18 +366,18 @@ def test_a_link_leads_where_the_source_lay_or_to_its_page_of_the_web() -> None:
         "b.md": ["~/manual/two/b.rst"],
         "c.md": ["https://example.org/2.0/guide/"],
     }
-    targets = pages.LinkTargets([*files, page], sources, lambda entry: entry.path)
+    targets = drawing.LinkTargets([*files, page], sources, lambda entry: entry.path)
     assert targets.resolve(files[0], "", "../two/b.html") == "b.md"
     assert targets.resolve(page, "", "install#x") == "https://example.org/2.0/guide/install#x"
     assert targets.resolve(page, "/entry/c", "#x") == "/entry/c#h-x"
 
 
 def test_markdown_keeps_its_shape_and_loses_what_acts() -> None:
-    html = pages.markdown(
+    html = drawing.markdown(
         "# One\n\n**two** `three`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>four</u>"
     )
-    assert '<pre tabindex="0"><code>' in pages.markdown("```\nwhat keys can scroll\n```")
-    assert "href" not in pages.markdown("[a](http://[) [b](b.md) [c](mailto:a@b.c)")
+    assert '<pre tabindex="0"><code>' in drawing.markdown("```\nwhat keys can scroll\n```")
+    assert "href" not in drawing.markdown("[a](http://[) [b](b.md) [c](mailto:a@b.c)")
     assert ("<strong>two</strong>" in html, "<table>" in html, "<u>" in html) == (True, True, False)
 
 
@@ -394,7 +394,7 @@ HIDING = """[style]: https://example.org/style "
 @pytest.mark.parametrize("old", [None, "Use X.\n\nWhy.\n"])
 def test_the_review_shows_every_line_that_is_approved(old: str | None) -> None:
     file = ProposedFile("x.md", old, f"---\n? links\n: EVIL six\n---\n{HIDING}")
-    html = pages.render("review.html", **review_of(file))
+    html = drawing.render("review.html", **review_of(file))
     code = html.partition('<pre class="source"')[2].partition("</pre>")[0]
     assert all(f"EVIL {word}" in code for word in ("one", "two", "three", "five", "six"))
     assert "EVIL\\u200bfour" in code
@@ -419,13 +419,17 @@ rm -f x
 """
     file = f"---\nid: X\ntitle: T\nrationale: Why.\nlinks: []\n---\n{body}"
     address = "1. One `a_b` \\* and **two** & [three](three.md)."
-    assert pages.unseen(file, body, "title: T", "rationale: Why.").split("\n") == [
+    assert review_pages.unseen(file, body, "title: T", "rationale: Why.").split("\n") == [
         "id: X",
         "links: []",
         address,
     ]
     hidden = f"{body}\n[x]: /eight 'nine'\n\nTen\u200b.\n\nEleven.\n"
-    assert pages.unseen(hidden, hidden).split("\n") == [address, "[x]: /eight 'nine'", "Ten\u200b."]
+    assert review_pages.unseen(hidden, hidden).split("\n") == [
+        address,
+        "[x]: /eight 'nine'",
+        "Ten\u200b.",
+    ]
 
 
 NOW = datetime(2026, 3, 2, 12).astimezone()
@@ -440,20 +444,20 @@ NOW = datetime(2026, 3, 2, 12).astimezone()
     ],
 )  # fmt: skip
 def test_times_are_said_as_people_say_them(text: str | None, words: str) -> None:
-    assert pages.when(text, NOW) == words
+    assert drawing.when(text, NOW) == words
 
 
 def test_a_line_of_a_list_has_code_as_code_and_no_signs() -> None:
-    assert pages.inline("**Restart** `a <b>` and ``c`d``, not `e", "restarting") == (
+    assert drawing.inline("**Restart** `a <b>` and ``c`d``, not `e", "restarting") == (
         "<mark>Restart</mark> <code>a &lt;b&gt;</code> and <code>c`d</code>, not e"
     )
 
 
 def test_lines_that_look_like_headers_of_a_diff_stand_side_by_side() -> None:
-    rows = pages.compared(ProposedFile("x.md", "Same.\n-- old\n", "Same.\n++ new\n@@ -1 +1 @@\n"))
+    rows = drawing.compared(ProposedFile("x.md", "Same.\n-- old\n", "Same.\n++ new\n@@ -1 +1 @@\n"))
     assert rows == [
-        pages.Row("where", "line 1"), pages.Row("same", "Same.", "Same."),
-        pages.Row("changed", "-- old", "++ new"), pages.Row("changed", "", "@@ -1 +1 @@"),
+        drawing.Row("where", "line 1"), drawing.Row("same", "Same.", "Same."),
+        drawing.Row("changed", "-- old", "++ new"), drawing.Row("changed", "", "@@ -1 +1 @@"),
     ]  # fmt: skip
 
 
@@ -477,12 +481,12 @@ def review_of(file: ProposedFile) -> dict[str, object]:
         "one": one,
         "after": None,
         "text": "",
-        "about": pages.stated(one),
+        "about": review_pages.stated(one),
     }
 
 
 def test_a_proposal_that_moved_is_refused_and_shown_again(look: Served, git: Git) -> None:
-    fields, before = forms(look.ask("/review")[1]), git(look.repo, "rev-parse", "main")
+    fields, before = hidden_fields(look.ask("/review")[1]), git(look.repo, "rev-parse", "main")
     made = git(
         look.repo, "commit-tree", f"{fields['ref']}^{{tree}}", "-p", fields["ref"], "-m", "more"
     )
@@ -508,8 +512,8 @@ def test_what_is_stored_is_played_behind_the_page_which_can_be_left(
                 assert go_on.wait(20)
         return replay(opened)
 
-    replay = pages.replayed
-    monkeypatch.setattr(pages, "replayed", replayed)
+    replay = state_pages.replayed
+    monkeypatch.setattr(state_pages, "replayed", replayed)
     with page_of(pool) as page:
         assert 'href="./sessions?replay=yes"' in page.get("/x/sessions").text
         assert "It is played" in page.get("/x/sessions?replay=yes").text
@@ -533,7 +537,7 @@ def test_health_says_what_it_cannot_check(
     run: Run, pool: SessionPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def again() -> pages.Part:
-        parts = [pool.read(partial(job, asked={})) for job in pages.HEALTH]
+        parts = [pool.read(partial(job, asked={})) for job in state_pages.HEALTH]
         return next(part for part in parts if part.title == "To look at again")
 
     assert again().summary == ""
@@ -565,7 +569,7 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(
 ) -> None:
     for name in ("Apples", "Pears"):
         put_file(knowledge / f"fruit/docs/1/{name}.md", f"# {name}\n\nThey grow.\n")
-    values = pool.read(lambda opened: server.graph(opened, {})).values
+    values = pool.read(lambda opened: graph.graph(opened, {})).values
     every = pool.read(list_entries).entries
     names = {tag for summary in every for tag in summary.tags} | {
         summary.project for summary in every
@@ -575,20 +579,20 @@ def test_an_area_is_called_by_tag_or_project_and_what_is_not_linked_is_listed(
         topic.name: [summary.title for summary in topic.entries] for topic in values["unlinked"]
     }
     assert sorted(unlinked["fruit"]) == ["Apples", "Pears"]
-    assert "Linked with nothing" in pages.render("graph.html", **values)
-    alone = pool.read(lambda opened: server.graph(opened, {"project": "fruit"})).values
+    assert "Linked with nothing" in drawing.render("graph.html", **values)
+    alone = pool.read(lambda opened: graph.graph(opened, {"project": "fruit"})).values
     assert [(topic.name, len(topic.entries)) for topic in alone["topics"]] == [("fruit", 2)]
-    assert "Nothing is linked here; 2 entries by project" in pages.render("graph.html", **alone)
-    drawn = pool.read(lambda opened: server.graph_data(opened, {"project": "fruit"}))
+    assert "Nothing is linked here; 2 entries by project" in drawing.render("graph.html", **alone)
+    drawn = pool.read(lambda opened: graph.graph_data(opened, {"project": "fruit"}))
     assert sorted(node["label"] for node in drawn["nodes"]) == ["Apples", "Pears"]
 
 
 def test_a_check_is_shown_with_what_breaks_it() -> None:
     entry = EntrySummary("01JD3Z8QK5W7M2X9V4T65N1QTC", "R-5N1QTC", Kind.RULE, "t", "p", (), (), "x")
     stated = {"check": {"regex": "evil", "bad": "<b>evil", "good": "c"}}
-    html = pages.render(
+    html = drawing.render(
         "entry.html",
-        **pages.described(Shown(entry, "", "", stated), pages.LinkTargets([], {}, str)),
+        **pages.described(Shown(entry, "", "", stated), drawing.LinkTargets([], {}, str)),
     )
     section = html.partition("Checked by")[2].partition("</dl>")[0]
     assert "regex <code>evil</code>" in section
