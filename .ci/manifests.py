@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.connectors.agent_hosts import hook_table, kinds
+from ai_lessons.connectors.agent_hosts import kinds
+from ai_lessons.connectors.host_changes import hook_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = "hooks/claude-code"

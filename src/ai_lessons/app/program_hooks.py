@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ai_lessons.app.scaffold import hooks_dir
-from ai_lessons.connectors import agent_hosts
-from ai_lessons.connectors.agent_hosts import Host, HostChange, Target
+from ai_lessons.connectors import agent_hosts, host_changes
+from ai_lessons.connectors.agent_hosts import Host, Target
+from ai_lessons.connectors.host_changes import HostChange
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.git import hooks as git_hooks
@@ -70,7 +71,7 @@ def hosts(at: Where, event: bytes = b"") -> tuple[Host, ...]:
     """
     hosts_here = agent_hosts.find_hosts(at)
     if event:
-        return agent_hosts.tried(hosts_here, at, event)
+        return host_changes.tried(hosts_here, at, event)
     return hosts_here
 
 
@@ -88,12 +89,12 @@ def connect(
     for name in names:
         if name not in host_ids:
             raise NotFound("agent host", name, suggestions=host_ids)
-    changes = agent_hosts.for_user(at, hooks_dir() / PLUGIN, names, job)
+    changes = host_changes.for_user(at, hooks_dir() / PLUGIN, names, job)
     if any(change.before != change.after for change in changes) and not agreed(changes):
         raise Refused(
             "nothing was changed", hint="every line of it: ai-lessons admin hosts --install -v"
         )
-    agent_hosts.carry_out(changes)
+    host_changes.carry_out(changes)
     return changes
 
 

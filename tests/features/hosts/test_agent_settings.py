@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.connectors import agent_hosts
-from ai_lessons.connectors.agent_hosts import (
-    HOOKS,
-    MARK,
-    carry_out,
-    find_hosts,
-    for_user,
-    is_ours,
-)
+from ai_lessons.connectors import agent_hosts, json_comments
+from ai_lessons.connectors.agent_hosts import MARK, find_hosts
+from ai_lessons.connectors.host_changes import HOOKS, carry_out, for_user, is_ours
 from ai_lessons.errors import Conflict
 from ai_lessons.git import processes
 from ai_lessons.model import Where
@@ -59,11 +53,11 @@ def do(top: Path, job: str) -> tuple[str, ...]:
 
 
 def added(settings: Any, key: str, ours: Any) -> Any:
-    return json.loads(agent_hosts.with_added(json.dumps(settings), {key: ours}))
+    return json.loads(json_comments.with_added(json.dumps(settings), {key: ours}))
 
 
 def cut(text: str, key: str) -> str:
-    return agent_hosts.without(text, lambda path, value: is_ours(key, path, value))
+    return json_comments.without(text, lambda path, value: is_ours(key, path, value))
 
 
 def taken_out(settings: Any, key: str) -> Any:

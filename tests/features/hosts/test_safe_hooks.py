@@ -13,13 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ai_lessons.connectors.agent_hosts import (
-    carry_out,
-    for_user,
-    is_our_call,
-    kinds,
-    place_of,
-)
+from ai_lessons.connectors.agent_hosts import is_our_call, kinds, place_of
+from ai_lessons.connectors.host_changes import carry_out, for_user
 from ai_lessons.model import Where
 from interfaces.agent_host import Host
 from interfaces.world import PROGRAM, environment
