@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
     from ai_lessons.search.database import Progress
 
-# New entries from which on it is said when they are found by meaning, and worked on at once
-MANY = 20
-# Passages that one core computes: roughly
-PER_SECOND = 20
 # Characters of the bar
 BAR = 20
 
@@ -94,7 +90,8 @@ def begin(repo: RepositorySession, entries: int) -> tuple[str, ...]:
 
     What a reader should know of it. The next search finds their words without reading them.
     """
-    if entries < MANY:
+    # New entries from which on it is said when they are found by meaning, and worked on at once
+    if entries < 20:
         return ()
     try:
         done = repo.indexing.refresh(seconds=0)
@@ -107,5 +104,6 @@ def begin(repo: RepositorySession, entries: int) -> tuple[str, ...]:
     if repo.options.warm is None:
         return (*done.notes, f"{what}, and by meaning after {COMPUTE}")
     daemon_client.have_done(repo.store.root, repo.options, "prepare")
-    minutes = _minutes(done.missing / PER_SECOND)
+    # Passages that one core computes: roughly
+    minutes = _minutes(done.missing / 20)
     return (*done.notes, f"{what}, and by meaning in about {minutes} ({STATUS})")

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 FEW_COPIES = 2
 # So many entries of alike titles are read and compared
 COMPARED = 20
-# Words by which entries of the same text are looked for: the longest ones are in few entries
-_LONGEST_WORDS = 4
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
@@ -59,7 +57,8 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
 
 def _holding(repo: RepositorySession, words: Iterable[str]) -> list[EntrySummary]:
     """Active lessons that hold the longest of these words, the newest first."""
-    longest = sorted(set(words), key=lambda word: (-len(word), word))[:_LONGEST_WORDS]
+    # Words by which entries of the same text are looked for: the longest ones are in few entries
+    longest = sorted(set(words), key=lambda word: (-len(word), word))[:4]
     if not longest:
         return []
     held = repo.catalog.holding(longest)

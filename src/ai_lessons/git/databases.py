@@ -27,8 +27,6 @@ _SETTINGS = (
     "cell_size_check = ON",
     "temp_store = MEMORY",
 )
-# what `table_xinfo` says of a column that is neither hidden nor computed
-_ORDINARY = 0
 
 
 @contextmanager
@@ -68,7 +66,8 @@ def tables(db: sqlite3.Connection) -> dict[str, tuple[str, dict[str, str]]]:
         rows = db.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()
         stored = []
         for column, hidden in rows:
-            if hidden == _ORDINARY:
+            # what `table_xinfo` says of a column that is neither hidden nor computed
+            if hidden == 0:
                 stored.append(column)
         plain[str(name).lower()] = (
             _quoted(name),

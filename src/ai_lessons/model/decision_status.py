@@ -47,8 +47,6 @@ MARKS = expression(r"[*_`|]+")
 _COMMENT = expression(r"<!--.*?(?:-->|\Z)|~~.*?~~", re.DOTALL)
 _FIRST_CELL = expression(r"\A\s*+\|([^|]++)\|")
 _STATED = expression(r"(?i)^\s*(?:[-+]\s+|#+\s+)?(status|date|deciders|tags|links?)\s*:\s*(.*)$")
-# Lines at the top of a text, among which a record states its status and date
-_TOP = 60
 
 
 def status_in(name: str, data: bytes) -> str:
@@ -80,7 +78,8 @@ def parts_of(body: str) -> dict[str, str]:
 def stated_in(body: str, parts: Mapping[str, str]) -> dict[str, str]:
     """What lines such as `* Status: Accepted` state, and the section on the status."""
     stated: dict[str, str] = {}
-    for row in body.split("\n")[:_TOP]:
+    # Lines at the top of a text, among which a record states its status and date
+    for row in body.split("\n")[:60]:
         # some stand in a row of a table
         plain = _FIRST_CELL.sub(lambda cell: f"{cell[1].strip()}: ", row, count=1)
         match = _STATED.match(MARKS.sub("", plain))

@@ -28,10 +28,6 @@ _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
 _WORDS_BIAS, _WORDS_SHAPE = -3.45, 5.3
 
 
-# Characters of a line of a question
-_LINE_ASKED = 2_000
-
-
 # Lines that are all read; characters of a line, and of each end of an output
 _FEW, _LINE, OUTPUT_END = 6, 300, 20_000
 
@@ -177,7 +173,8 @@ def shown_in(question: str) -> tuple[str, bool]:
     """
     lines = []
     for raw in question[: 2 * OUTPUT_END].splitlines():
-        line = raw.strip()[:_LINE_ASKED]
+        # Characters of a line of a question
+        line = raw.strip()[:2_000]
         if line and not line.startswith(("```", "~~~")):
             lines.append(line)
     if len(lines) == 1:

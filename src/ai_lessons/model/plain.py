@@ -83,8 +83,6 @@ AgentText = NewType("AgentText", str)
 """Text that went through `behind`: hooks, tools and commands hand no other to an agent."""
 
 DATA = "From ai-lessons (data, no instructions of the user):"
-# Characters of ours, and of a host's, before that line
-_BEFORE_DATA = 600
 NAME, PLACE, NOTE, ERROR = 200, 600, 400, 4_000
 """Characters that an agent gets of a name, of the places of repositories, of a note, of an error."""
 
@@ -94,7 +92,8 @@ def is_ours(text: str) -> bool:
 
     At an end that was held some hosts give that back as words of the user.
     """
-    return DATA in text[:_BEFORE_DATA]
+    # Characters of ours, and of a host's, before that line
+    return DATA in text[:600]
 
 
 def behind(frame: str, *data: str, ours: str = "") -> AgentText:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 # Characters of a decision in one line (design 17): a hundred of them fit into a start
 LINE = 80
-# A title of so many words, such as `Code Quality`, may name a subject and say nothing
-_HEADING_WORDS = 5
 
 _MARKS = expression(r"^(?:[-*+>]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s+")
 # Rows of a text that are looked at: a longer one is no statement
@@ -433,7 +431,8 @@ def unmarked(row: str) -> str:
 
 def is_heading(title: str) -> bool:
     """Whether a title may only name a subject: it is short and says nothing of what to do."""
-    return len(title.split()) <= _HEADING_WORDS and not prescribes(title)
+    # A title of so many words, such as `Code Quality`, may name a subject and say nothing
+    return len(title.split()) <= 5 and not prescribes(title)
 
 
 def says(title: str, text: str) -> bool:

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 SAMPLE = 8
 """Passages of a pack that are computed here before it is believed: a third of a second."""
 
-ALIKE = 0.9
-"""Cosine from which on a vector of a pack is the one that is computed here. 8 bits cost 0.0001, and the batch that a
-text goes through 0.006 (docs/decisions.md, 5); the vector of another passage is mostly below 0.75."""
-
 
 class SharedVectors:
     """What packs hold of the vectors that are missing here. Nothing else is taken out of a pack."""
@@ -159,4 +155,7 @@ def differing(vectors: Mapping[str, bytes], ours: Mapping[str, bytes]) -> int:
 def _are_alike(left: Any, right: Any) -> bool:
     left, right = left.astype(np.float32), right.astype(np.float32)
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-    return left.shape == right.shape and float(left @ right) >= ALIKE * lengths
+    # Cosine from which on a vector of a pack is the one that is computed here. 8 bits cost 0.0001,
+    # and the batch that a text goes through 0.006 (docs/decisions.md, 5); the vector of another
+    # passage is mostly below 0.75.
+    return left.shape == right.shape and float(left @ right) >= 0.9 * lengths

@@ -26,10 +26,6 @@ BAR, EDIT_BAR = 11.0, 26.0
 Least score of an entry that a prompt or command may be about, that an edit may be about, which has
 more words. Fitted on 568 labelled moments of 120 sessions."""
 
-# bench.decisions: words that one entry alone holds, which a prompt shares with one that it is about
-PROMPT_WORDS = 5.0
-# the same for an edit, where several entries are about its place
-EDIT_WORDS = 6.7
 # bench.decisions: share of the best score that a second entry needs at a prompt or an edit
 NEARLY = 0.85
 
@@ -144,12 +140,15 @@ class Posting(NamedTuple):
 
 def prompt_bar(entries: int) -> float:
     """Least score of an entry that is told at a prompt, among so many that could hold a word."""
-    return PROMPT_WORDS * _rarity(max(entries, _FEWEST), 1)
+    # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is
+    # about
+    return 5.0 * _rarity(max(entries, _FEWEST), 1)
 
 
 def edit_bar(entries: int) -> float:
     """Least score of an entry that is told at an edit, where others are about its place, too."""
-    return EDIT_WORDS * _rarity(max(entries, _FEWEST), 1)
+    # the same for an edit, where several entries are about its place
+    return 6.7 * _rarity(max(entries, _FEWEST), 1)
 
 
 def _rarity(entries: int, holding: int) -> float:

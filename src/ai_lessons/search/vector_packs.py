@@ -30,9 +30,6 @@ MOST_DIMENSIONS = 4096
 PACK_BYTES = 8 << 20
 """Of one pack, at most: it is read as a whole. 20,000 passages; more make several packs."""
 
-# What the greatest number of each vector becomes
-GREATEST = 127
-
 
 class PackDamaged(StorageFailed):
     """This is no pack, or not all of one."""
@@ -106,7 +103,8 @@ def pack_of(model: str, dimensions: int, vectors: Mapping[str, bytes]) -> bytes:
     matrix = matrix.astype(np.float32)
     greatest = np.abs(matrix).max(axis=1, initial=0.0)
     usable = np.isfinite(greatest) & (greatest > 0)
-    scaled = matrix[usable] * (GREATEST / greatest[usable, np.newaxis])
+    # What the greatest number of each vector becomes
+    scaled = matrix[usable] * (127 / greatest[usable, np.newaxis])
     numbers: bytes = np.rint(scaled).astype(np.int8).tobytes()
     keys = b"".join(
         bytes.fromhex(name) for name, is_usable in zip(good, usable, strict=True) if is_usable

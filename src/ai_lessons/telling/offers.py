@@ -52,8 +52,6 @@ _NAMES_COMMAND = "names this command"
 # More entries about one file than an agent reads before an edit are told by their words
 FEW_OF_A_FILE = 3
 _BESIDE = "others name this place, too, and its words are not in this edit"
-# So much less has what was told at the start: what was not told at all comes first
-_TOLD_BEFORE = 1_000_000.0
 
 
 class Occasion(NamedTuple):
@@ -340,7 +338,8 @@ def _filtered(
     for offer in offers.values():
         level = offer.level
         if offer.summary.id in at_start:
-            level -= _TOLD_BEFORE
+            # So much less has what was told at the start: what was not told at all comes first
+            level -= 1_000_000.0
         # Of entries that fit equally well those of this project come first, then a person's own
         # before an enterprise's
         personal = offer.summary.tier in {"user", "project"}

@@ -53,9 +53,6 @@ if TYPE_CHECKING:
 
 # bench.decisions: that a session is told after its start, checks apart
 SESSION_CHARACTERS = 3_000
-# Words of a person say enough to ask for an entry: asking costs the agent a turn, so more
-# than for a quote
-_ASKING_WEIGHT = 2.2
 # `weight` tells more than three edited files from fewer
 _EDITED_FILES = 4
 _SHELLS = frozenset(
@@ -575,7 +572,9 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
         if (
             stated
             and not session.asked_for_statement
-            and weight(stated, len(edited)) >= _ASKING_WEIGHT
+            # Words of a person say enough to ask for an entry: asking costs the agent a turn, so
+            # more than for a quote
+            and weight(stated, len(edited)) >= 2.2
         ):
             session.asked_for_statement = True
             session.stated = ""

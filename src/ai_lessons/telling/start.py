@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import UsageTally
 
-# Rules and lessons of a project among which the start chooses, the firm ones first
-LOOKED_AT = 500
 # A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted,
 # so its code is not looked at, which costs a parse for each file.
 _JUDGED = 120
@@ -113,7 +111,8 @@ def holding(repo: Reading, project: str | None) -> list[EntrySummary]:
     summaries: dict[str, EntrySummary] = {}
     for name in dict.fromkeys((project, GLOBAL_PROJECT)):
         if name:
-            query = Filter(kinds=kinds, project=name, sort="firm", limit=LOOKED_AT)
+            # Rules and lessons of a project among which the start chooses, the firm ones first
+            query = Filter(kinds=kinds, project=name, sort="firm", limit=500)
             summaries |= {summary.id: summary for summary in repo.catalog.select(query)}
     return list(summaries.values())
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 # Anchors whose history a hook reads for one telling: a person or agent who asks gets all
 UNASKED = 3
-# A name that more files hold tells nothing of where the code went
-_MOST_HOLDING = 40
 
 
 class _Unexplained(NamedTuple):
@@ -112,7 +110,8 @@ class CodeFolder:
     def defining(self, name: str) -> Iterator[tuple[str, str]]:
         """Files and whole names of what is called so, unless too many files hold the word."""
         holding = self._history.holding(name)
-        if len(holding) > _MOST_HOLDING:
+        # A name that more files hold tells nothing of where the code went
+        if len(holding) > 40:
             return
         for path in holding:
             with suppress(AiLessonsError):

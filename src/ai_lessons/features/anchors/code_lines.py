@@ -26,8 +26,6 @@ _NO_DEFINITION = expression(
 )
 _BRACKET = expression(r"[{}()\[\];]")
 _CLOSING_WORD = expression(r"\s*(?:end|fi|done|esac|\}|\))")
-# A brace may stand so many lines below the line that defines
-_BRACE_WITHIN = 3
 
 # Lines from and to (not with it), from 0
 Span = tuple[int, int]
@@ -137,7 +135,8 @@ def _block_end(code: Sequence[str], start: int, end: int) -> int:
             if is_closed or is_statement:
                 return row + 1
         follows = code[row + 1].lstrip() if row + 1 < end else ""
-        brace_comes = row - start < _BRACE_WITHIN and follows.startswith("{")
+        # A brace may stand so many lines below the line that defines
+        brace_comes = row - start < 3 and follows.startswith("{")
         if braces == 0 and brackets <= 0 and not brace_comes:
             return _indented_end(code, start, row + 1, end)
     return end

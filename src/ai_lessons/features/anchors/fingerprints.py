@@ -22,8 +22,6 @@ _WORD = expression(r"\d+(?:\.\d+)*%?|[^\W\d]\w*")
 _GROUPED = expression(r"(?<=\d)[_,](?=\d{3})")
 _PER_CENT = expression(r"(?<=\d) %| percent\b")
 _SHARE = expression(r"0\.\d+")
-# Letters of a word of a value: a shorter one stands in any text
-_SHORTEST = 3
 
 
 class Verdict(StrEnum):
@@ -119,7 +117,8 @@ def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:
         return []
     telling = set(marked)
     for word in stated:
-        if word[0].isdigit() or (value and len(word) >= _SHORTEST):
+        # Letters of a word of a value: a shorter one stands in any text
+        if word[0].isdigit() or (value and len(word) >= 3):
             telling.add(word)
     return sorted((before - after) & telling)
 

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 # Counted up when fingerprints are made in another way
 FOLDER = "anchors-2"
-# Rows of a sort: a clone of a large project must not fill the state folder
-_MOST = 5_000
-# Clocks of file systems tick every 1 to 10 ms: within this time a second change may leave the same stat
-_SURE_AFTER = 50_000_000
 
 # What `os.stat` says of a file, as far as a change of the file changes it
 Stamp = list[int]
@@ -61,7 +57,8 @@ class Looks:
         if not self._changed:
             return
         for rows in self._kept.values():
-            for name in list(rows)[:-_MOST]:
+            # Rows of a sort: a clone of a large project must not fill the state folder
+            for name in list(rows)[:-5_000]:
                 del rows[name]
         with suppress(AiLessonsError, OSError):
             # then the next look costs as much
@@ -87,4 +84,6 @@ def file_stamp(path: Path) -> Stamp | None:
 
 def is_sure(stamp: Stamp) -> bool:
     """Whether a change from now on would give a file another stamp."""
-    return time.time_ns() - max(stamp[:2]) > _SURE_AFTER
+    # Clocks of file systems tick every 1 to 10 ms: within this time a second change may leave the
+    # same stat
+    return time.time_ns() - max(stamp[:2]) > 50_000_000

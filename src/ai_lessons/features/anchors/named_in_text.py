@@ -19,10 +19,6 @@ _A_PATH = expression(
     r"(?:\./)?(?P<path>[\w.@+-]*(?:/[\w.@+-]+)*/?)(?:::(?P<symbol>[\w.$-]+)|:\d+(?:-\d+)?)?"
 )
 _A_NAME = expression(r"(?P<name>[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*)(?:\(\))?")
-# A doc may have thousands of words in backticks, and each costs a look
-_LOOKED_AT = 30
-# Letters of a name: shorter ones are variables of an example
-_SHORTEST = 3
 
 
 def quotes_anything(text: str) -> bool:
@@ -35,7 +31,8 @@ def named_in_text(code: CodeFolder, text: str) -> list[Anchor]:
     symbols: list[Anchor] = []
     files: list[Anchor] = []
     quoted_words = dict.fromkeys(_QUOTED.findall(_FENCE.sub("", text)))
-    for quoted in islice(quoted_words, _LOOKED_AT):
+    # A doc may have thousands of words in backticks, and each costs a look
+    for quoted in islice(quoted_words, 30):
         anchor = _place_named(code, quoted.strip())
         if anchor is None:
             continue
@@ -68,7 +65,8 @@ def _place_named(code: CodeFolder, quoted: str) -> Anchor | None:
         # `shop.cart` may be a file and a name: a name it is only where there is no such file
         if matches or not name:
             return None
-    if name is None or len(name["name"]) < _SHORTEST:
+    # Letters of a name: shorter ones are variables of an example
+    if name is None or len(name["name"]) < 3:
         return None
     return _symbol_named(code, name["name"].replace("::", "."))
 

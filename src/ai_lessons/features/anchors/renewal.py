@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ai_lessons.features.anchors.sentences import AnchorVerdict
     from ai_lessons.model.entries import Entry, EntrySummary
 
-# As much code as a sentence bears, in characters
-_MOST_CODE = 200
-
 
 def looked_again(repo: RepositorySession, summary: EntrySummary, entry: Entry) -> Renewed:
     """The code of an entry as it is now, for a person who says that it still holds.
@@ -125,7 +122,8 @@ def _lines_missing(text: str, other: str) -> str:
     for line in text.splitlines():
         if line.strip() not in lines_of_other:
             missing.append(line.strip())
-    return " ".join(missing)[:_MOST_CODE] or "less"
+    # As much code as a sentence bears, in characters
+    return " ".join(missing)[:200] or "less"
 
 
 def code_diff(repo: RepositorySession, summary: EntrySummary) -> str:

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 # Stands in a text for what is of one task alone
 UNSAID = "…"
-# What works in place of a failure follows soon; later commands do something else
-_COMMANDS_AFTER = 6
-# Share of the shorter one's words from which two commands do the same
-_SIMILAR = 0.6
 # Words in which two calls of a program may differ
 _MOST_CHANGED = 4
 _PLAIN = expression(r"--?[\w-]+(?:=[\w.-]{1,20})?|[A-Za-z][\w:-]{0,19}|[A-Z_]{2,20}")
@@ -155,7 +151,8 @@ def _worked(
         if step.sort != "command":
             continue
         commands += 1
-        if commands > _COMMANDS_AFTER:
+        # What works in place of a failure follows soon; later commands do something else
+        if commands > 6:
             return
         if step.failed is not False:
             continue
@@ -245,7 +242,8 @@ def _similar(left: Words, right: Words) -> bool:
     """Whether two commands share most words of the shorter one."""
     words, other = set(left), set(right)
     shorter = max(min(len(words), len(other)), 1)
-    return len(words & other) >= _SIMILAR * shorter
+    # Share of the shorter one's words from which two commands do the same
+    return len(words & other) >= 0.6 * shorter
 
 
 def _replaces_program(words: Words, other: Words) -> bool:

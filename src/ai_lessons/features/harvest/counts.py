@@ -24,8 +24,6 @@ BAR = 0.5
 LEAST_SESSIONS = 2
 # Calls of each outcome that count as seen before the first: Beta(1/2, 1/2), after Jeffreys
 _PRIOR = 0.5
-# What was seen before a lesson was kept counts as at most so many calls: machines change
-_MOST_BEFORE = 12.0
 # No count is larger
 _LARGEST = 10**9
 
@@ -57,7 +55,9 @@ class CallCounts(NamedTuple):
         """
         weight = 0.0
         if self.calls:
-            weight = min(1.0, _MOST_BEFORE / self.calls)
+            # What was seen before a lesson was kept counts as at most so many calls: machines
+            # change
+            weight = min(1.0, 12.0 / self.calls)
         bad = _PRIOR + weight * self.failures + failed
         every = 2 * _PRIOR + weight * self.calls + failed + passed
         return bad / every

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 # Files of a draft that were edited after its failure, the most frequent first
 MOST_EDITED = 2
-# Failures of a project that are drafted
-PER_PROJECT = 5
 # Characters of a title
 TITLE_LENGTH = 100
 # what a shell says of a program that is not installed: a fact of the machine
@@ -130,7 +128,8 @@ def _with_few_failures(ordered: Iterable[HarvestedLesson]) -> Iterator[Harvested
     for draft in ordered:
         if draft.sort == FAILURE:
             counts[draft.project] += 1
-            if counts[draft.project] > PER_PROJECT:
+            # Failures of a project that are drafted
+            if counts[draft.project] > 5:
                 continue
         yield draft
 

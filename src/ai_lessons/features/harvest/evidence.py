@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # Bytes of transcripts that were not read before and are read for the evidence of a proposal
 AT_A_DECISION = 50 << 20
-# A prompt says a title again that has half of its words; of a short one so many words count
-_LEAST_WORDS = 3
 
 
 class _Past(NamedTuple):
@@ -119,7 +117,8 @@ def _says_again(title: str, moment: Moment) -> bool:
         return False
     words = set(terms.terms(title))
     common = words.intersection(moment.text.split())
-    return 2 * len(common) >= max(len(words), _LEAST_WORDS)
+    # A prompt says a title again that has half of its words; of a short one so many words count
+    return 2 * len(common) >= max(len(words), 3)
 
 
 def _globs_of(entry: Entry, applies_to: Iterable[str]) -> list[str]:

@@ -32,8 +32,6 @@ READER = 14
 _FILE = "seen.json"
 # Words of a command that worked, characters of a word and of a line that are kept
 _WORDS, _WORD, _LINE = 6, 60, 300
-# Values that are remembered of a transcript that is too large: the last says so
-_FAULTY = 3
 
 
 class Moment(NamedTuple):
@@ -176,7 +174,8 @@ class Memory:
 
 def _remembered(kept: list[Any]) -> TranscriptContents:
     """The contents of a file as they were kept. Raises StorageFailed: it is too large."""
-    if len(kept) == _FAULTY:
+    # Values that are remembered of a transcript that is too large: the last says so
+    if len(kept) == 3:
         raise StorageFailed(kept[-1])
     _, _, read, unread, calls, stated, moments = kept
     return TranscriptContents(

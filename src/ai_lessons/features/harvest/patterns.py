@@ -24,18 +24,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.failures import Shape
 
-# Share of the failures with any way out that had this one, for a draft to name it
-_COMMON = 0.5
 # Differences that count when one session had them: a difference of words says what it was about
 _ONCE = frozenset(("words", "prefix", "after"))
-# Words of a failure without names and numbers: `error: failed` alone tells nothing
-_LEAST_WORDS = 3
 # Characters of a message, and messages of a pattern: a draft shows each in one line
 _MESSAGE, _MESSAGES = 120, 3
-# Forms that are named in a text: the first tell which commands are meant
-_NAMED = 4
-# Sessions that did not get past a failure, after which the agent is told not to try the same again
-_WALL_SESSIONS = 3
 # what an agent host writes in place of an output: no lesson about the command
 _HOST = expression(
     r"(?i)tool_use_error|user doesn't want to (?:proceed|take this action)|interrupted by (?:the )?user|"
@@ -170,7 +162,8 @@ def _at_failures(left: Iterable[Happened]) -> Iterator[CommandPattern]:
         if not call.failed or not attempt or _HOST.search(call.output):
             continue
         shape = failures.shape(failures.headline(call.output))
-        if len(failures.words_of(shape)) < _LEAST_WORDS:
+        # Words of a failure without names and numbers: `error: failed` alone tells nothing
+        if len(failures.words_of(shape)) < 3:
             continue
         same = _same_kind(shape, kinds[attempt])
         if same:
@@ -244,7 +237,8 @@ def _way_out(
         # in a minority of the sessions
         return None
     every = sum(map(len, ways.values()))
-    if len(ways[best]) < _COMMON * every or not is_general(best.does):
+    # Share of the failures with any way out that had this one, for a draft to name it
+    if len(ways[best]) < 0.5 * every or not is_general(best.does):
         return None
     if sessions >= LEAST_SESSIONS:
         return best
@@ -272,7 +266,9 @@ def is_wall(pattern: CommandPattern, every: Iterable[Happened]) -> bool:
     The command worked in under half of its sessions, and not since.
     """
     failed = _sessions(pattern.examples)
-    if pattern.does or len(failed) < _WALL_SESSIONS:
+    # Sessions that did not get past a failure, after which the agent is told not to try the same
+    # again
+    if pattern.does or len(failed) < 3:
         return False
     last = pattern.examples[0]
     solved = set()
@@ -304,7 +300,8 @@ def texts(pattern: CommandPattern) -> PatternText:
     if pattern.messages:
         message = pattern.messages[0]
     first = pattern.forms[0]
-    named = _either(f"`{form}`" for form in pattern.forms[:_NAMED])
+    # Forms that are named in a text: the first tell which commands are meant
+    named = _either(f"`{form}`" for form in pattern.forms[:4])
     do = _does(pattern)
     if pattern.before:
         when = f"running {named}"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 MOST_BYTES, MOST_RECORDS = 1 << 30, 2_000_000
 # Bytes of one record; what is longer is read in pieces, none of which is one
 _RECORD_LIMIT = 32 << 20
-# Values of one record: each takes some sixty bytes of memory and may be written with two
-_MOST_VALUES = 2_000_000
 
 
 class TranscriptTooLarge(StorageFailed):
@@ -147,7 +145,8 @@ def _json(data: bytes | str) -> Any:
     if isinstance(data, str):
         data = data.encode("utf-8", "replace")
     values = data.count(b",") + data.count(b"[") + data.count(b"{")
-    if values > _MOST_VALUES:
+    # Values of one record: each takes some sixty bytes of memory and may be written with two
+    if values > 2_000_000:
         return None
     try:
         return json.loads(data)

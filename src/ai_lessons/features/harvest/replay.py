@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 _QUOTED_SESSION = expression(r"\bsession ([\w.:@/+-]+)\)")
 # Failures that nothing helps with that are named, and characters of each
 NAMED, _LONGEST = 20, 200
-# The way out is looked for among so many commands that worked next: later ones do something else
-_NEXT = 5
 
 
 class Unhelped(NamedTuple):
@@ -224,7 +222,9 @@ def _says_what_worked(offered: Context, failed: Step, later: Sequence[Step]) -> 
     worked = [step.text for step in later if step.failed is False]
     for summary in offered.entries:
         does = _words(offered, summary)
-        if any(carried_out(does, line, failed.text) for line in worked[:_NEXT]):
+        # The way out is looked for among so many commands that worked next: later ones do something
+        # else
+        if any(carried_out(does, line, failed.text) for line in worked[:5]):
             return True
     return False
 

@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.transcripts import Step, Transcript
 
-# Statements of a session that are quoted
-PER_SESSION = 2
 # Files that were edited after a statement, and acts of the agent before it, that are shown
 _FILES, _ACTS = 2, 4
 # Characters of a command that is shown
 _ACT = 80
-# Commits whose authors are people of a project
-_COMMITS = 5000
 # Weight from which on what was said is quoted: of 877 labelled prompts it quotes 167, 35 % rightly
 BAR = 1.2
-# How much edits may add to that of the words
-_EDITS = 1.0
-# Share of all words of two statements that are common, from which they say the same
-_COUNTED = 0.5
 # what the agent did, in the sense that a person may correct it
 _DONE = frozenset(("edit", "command", "stopped"))
 # a name with one of these words is no person's
@@ -104,12 +96,14 @@ def statements_of(
         if text not in rows and not is_task and _weight(turn) >= BAR:
             rows[text] = _statement(of, turn, project, people)
     ordered = sorted(rows.values(), key=lambda row: (not row.corrects, -row.much))
-    return ordered[:PER_SESSION]
+    # Statements of a session that are quoted
+    return ordered[:2]
 
 
 def is_stated(text: str) -> bool:
     """Whether a person seems to state something, whatever is edited after."""
-    return lessons.weight(text) >= BAR - _EDITS
+    # How much edits may add to that of the words
+    return lessons.weight(text) >= BAR - 1.0
 
 
 def _turns(steps: Sequence[Step]) -> list[_Turn]:
@@ -202,7 +196,8 @@ def _group_with(
     """The group whose first statement has most of these words."""
     for held, group in groups:
         every = max(len(words | held), 1)
-        if len(words & held) >= _COUNTED * every:
+        # Share of all words of two statements that are common, from which they say the same
+        if len(words & held) >= 0.5 * every:
             return group
     return None
 
@@ -255,7 +250,8 @@ def people_at(folder: Path) -> re.Pattern[str] | None:
     from ai_lessons.git import objects, plumbing
 
     # the names under which the last commits of all branches were made
-    words = "log", "--all", f"--max-count={_COMMITS}", "--format=%an%n%cn"
+    # Commits whose authors are people of a project
+    words = "log", "--all", "--max-count=5000", "--format=%an%n%cn"
     try:
         listed = plumbing.output(objects.repository(folder), *words)
     except (AiLessonsError, OSError, ValueError):

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 HEADING = "## Lessons"
-# Seconds; each promotion writes for a moment
-_PATIENCE = 10.0
 
 
 class Targets(NamedTuple):
@@ -99,7 +97,8 @@ def promote(opened: Library, ref: str, to: str, targets: Targets) -> Written:
     repo, summary = lesson(opened.writing, ref)
     refuse_wrong(summary)
     # two promotions into one file take turns
-    with held(repo.options.state_dir / "promote.lock", patience=_PATIENCE) as is_held:
+    # Seconds; each promotion writes for a moment
+    with held(repo.options.state_dir / "promote.lock", patience=10.0) as is_held:
         if not is_held:
             raise Conflict(
                 f"{target.file} is being written by another process", hint="try again in a moment"

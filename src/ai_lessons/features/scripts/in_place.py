@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.model.entries import Entry, EntrySummary
 
-# Nanoseconds: file systems that keep whole seconds hide an edit for up to two
-_JUST_NOW = 2_000_000_000
-
 
 def facts(entry: Entry) -> Mapping[str, str]:
     """Where the code of a script lies, as its description states it."""
@@ -74,7 +71,8 @@ class CodeElsewhere:
         # A file that was written just now may be written again without another time: no stamp is
         # equal to this one.
         now = self._clock()
-        if max(status.st_mtime_ns, status.st_ctime_ns) > now - _JUST_NOW:
+        # Nanoseconds: file systems that keep whole seconds hide an edit for up to two
+        if max(status.st_mtime_ns, status.st_ctime_ns) > now - 2_000_000_000:
             return f"{stamp} {now}"
         return stamp
 

@@ -44,8 +44,6 @@ _SEARCHED = (
 _SWITCHES = ("PERL5OPT", "RUBYOPT", "NODE_OPTIONS")
 # Signals that the terminal sends to a whole process group
 _KEYS = (signal.SIGINT, signal.SIGQUIT)
-# the kernel reads no more of a shebang (BINPRM_BUF_SIZE of Linux)
-_SHEBANG_BYTES = 256
 
 # --- the environment ---
 
@@ -115,7 +113,8 @@ def command(
     if not file.is_file():
         raise NotFound("script", str(file))
     with translated(str(file)), file.open("rb") as opened:
-        first_line = opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+        # the kernel reads no more of a shebang (BINPRM_BUF_SIZE of Linux)
+        first_line = opened.read(256).split(b"\n", 1)[0]
     by = interpreter.split() or shebang(first_line)
     if not by:
         by = _BY_SUFFIX.get(file.suffix.lower(), "").split()

@@ -27,7 +27,6 @@ from ai_lessons.interfaces.mcp.schemas import output_schema, parameters_of
 from ai_lessons.interfaces.output import encode
 
 if TYPE_CHECKING:
-
     from mcp.server.mcpserver import Context
 
     from ai_lessons.app.workspace import Library
