@@ -28,7 +28,7 @@ from ai_lessons.model.checks import check_entry
 from ai_lessons.model.config import Chunking, parse_config
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.texts import decode
-from ai_lessons.search import catalog
+from ai_lessons.search import query_text
 from bench.harness import Bar, Outcome, arguments, table
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def event_log(data: bytes) -> None:
 def words(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(AiLessonsError):
-        catalog.parse_query(text)
+        query_text.parse_query(text)
     with contextlib.suppress(AiLessonsError):
         lessons.parse(text)
 

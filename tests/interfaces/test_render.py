@@ -27,7 +27,7 @@ from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import BARE, View, clean
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind
-from ai_lessons.search.catalog import Tally
+from ai_lessons.search.catalog_reader import Tally
 
 VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
 

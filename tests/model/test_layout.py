@@ -21,7 +21,7 @@ from ai_lessons.model.entries import (
     id_end,
 )
 from ai_lessons.model.layout import Place, check_path, place
-from ai_lessons.search import catalog, catalog_update
+from ai_lessons.search import catalog_records, query_text
 
 ULID_1 = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 
@@ -168,7 +168,7 @@ def written(kind: Kind) -> Entry:
 
 def light_of(kind: Kind) -> EntrySummary:
     entry = written(kind)
-    fields = catalog_update.summary_fields(entry)
+    fields = catalog_records.summary_fields(entry)
     return EntrySummary(
         ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", **fields
     )
@@ -193,7 +193,7 @@ def test_a_kind_is_written_read_checked_and_found_by_its_folder_and_letter(kind:
     assert where.kind is kind
     assert id_end(handle(kind, ID)) == ID[-6:]
     for name in (kind, kind.folder):
-        assert catalog.parse_query(f"x kind:{name}")[1].kinds == {kind}
+        assert query_text.parse_query(f"x kind:{name}")[1].kinds == {kind}
 
 
 @EVERY

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.model.entries import Entry
     from ai_lessons.search.catalog import CatalogRefresh
-    from ai_lessons.search.catalog_update import First, Row
+    from ai_lessons.search.catalog_survey import Row
+    from ai_lessons.search.catalog_update import First
 
 A = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 B = "01JD3Z8QK5W7M2X9V4T68F3K2B"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.search.catalog_update import Row
+    from ai_lessons.search.catalog_survey import Row
 
 
 @pytest.fixture

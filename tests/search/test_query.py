@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import index_query, question_names, table, tokens
-from ai_lessons.search.catalog import parse_query
+from ai_lessons.search.query_text import parse_query
 from ai_lessons.search.rows import Match
 from real_world import instead
 from search.index_world import World, entry, many

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.learning.statistics import Counted, ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
     from ai_lessons.search import rows
-    from ai_lessons.search.catalog import Tally
+    from ai_lessons.search.catalog_reader import Tally
 
     # A tag, version or project, with the number of entries of each kind that carry it
     Count: TypeAlias = Tally

@@ -29,7 +29,7 @@ from ai_lessons.model.lessons import ScopePlace, place_of
 from ai_lessons.model.texts import first_of, may_have_headings, texts_of
 from ai_lessons.model.versions import AUTO, nearest, newest_first
 from ai_lessons.model.versions import score as version_score
-from ai_lessons.search.catalog import Tally
+from ai_lessons.search.catalog_reader import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ai_lessons.git.history import FileRevision
     from ai_lessons.model.approval import BranchView, Evidence, Verdict
     from ai_lessons.model.chunks import TextSection as Cut
-    from ai_lessons.search.catalog import CatalogReader
+    from ai_lessons.search.catalog_reader import CatalogReader
 
     Stored = Mapping[str, frozenset[str]]
 

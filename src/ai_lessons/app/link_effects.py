@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning import statistics
     from ai_lessons.model.links import Edge
-    from ai_lessons.search.catalog import CatalogReader
+    from ai_lessons.search.catalog_reader import CatalogReader
 
 # Results asked for beyond the limit, for those that take the places of superseded ones
 SPARE = 20

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import Entry, EntrySummary
     from ai_lessons.search.catalog import Catalog, Location
-    from ai_lessons.search.catalog_update import Elsewhere
+    from ai_lessons.search.catalog_survey import Elsewhere
 
 CATALOG_FILE = "catalog.sqlite"
 

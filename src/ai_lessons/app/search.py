@@ -44,7 +44,8 @@ from ai_lessons.search import (
     tokens,
 )
 from ai_lessons.search.answer_chance import BAR, Chance
-from ai_lessons.search.catalog import CatalogReader, gist, one_project, parse_query
+from ai_lessons.search.catalog_reader import CatalogReader
+from ai_lessons.search.query_text import gist, one_project, parse_query
 from ai_lessons.search.ranking import NEAR_BEST, Ranked, RankingFacts
 from ai_lessons.search.rows import Candidates, IndexRefresh, Match
 

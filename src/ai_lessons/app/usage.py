@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.git.event_log import LogFile
     from ai_lessons.learning.statistics import ParameterState, UsageTally
-    from ai_lessons.search.catalog import CatalogReader
+    from ai_lessons.search.catalog_reader import CatalogReader
 
 OF_A_CLONE, OF_OTHERS = 2, 5
 """At most so many events of a kind about an entry count of one other clone, and of all.

@@ -23,7 +23,7 @@ from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.texts import codec_of, decode, first_of, one_line
-from ai_lessons.search.catalog_update import join, units
+from ai_lessons.search.catalog_survey import join, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -31,7 +31,7 @@ from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.model.entries import Entry, EntrySummary, Kind
 from ai_lessons.model.layout import CONFIG_PATH
-from ai_lessons.search.catalog import CatalogReader
+from ai_lessons.search.catalog_reader import CatalogReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

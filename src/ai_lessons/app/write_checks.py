@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.app.secrets import Secret
-    from ai_lessons.search.catalog import CatalogReader
+    from ai_lessons.search.catalog_reader import CatalogReader
 
     Read = Callable[[str], bytes | None]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.model.entries import Entry
-    from ai_lessons.search.catalog import CatalogReader
+    from ai_lessons.search.catalog_reader import CatalogReader
 
 _REF = expression(r"pkg:(\w+)/(.+)@(.+)")
 
