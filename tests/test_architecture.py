@@ -35,7 +35,16 @@ MAY_IMPORT = {
 
 SERVER = {
     f"interfaces/mcp/{name}.py"
-    for name in ("clients", "guidance", "over_http", "over_stdio", "server", "sessions", "skills", "tools")
+    for name in (
+        "clients",
+        "guidance",
+        "over_http",
+        "over_stdio",
+        "server",
+        "sessions",
+        "skills",
+        "tools",
+    )
 }
 """All that is loaded only by the server over MCP."""
 
@@ -246,7 +255,7 @@ def places(row: extensions.Feature) -> set[str]:
     for value in row[2:]:
         held = list(value.values()) if isinstance(value, Mapping) else [value]
         texts |= {text.removesuffix("[]") for text in held if isinstance(text, str) and ":" in text}
-    of_rows = {added.place for added in (*row.commands, *row.prompts)}
+    of_rows = {added.place for added in row.commands} | {added.place for added in row.prompts}
     return texts | of_rows
 
 

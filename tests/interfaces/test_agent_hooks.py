@@ -147,44 +147,43 @@ def test_a_lesson_saved_a_moment_ago_comes_before_the_next_edit_of_a_notebook_to
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
 
 
-OF_THE_CODE = "about:\n  - code: workflows/a.py::x\n"  # that is edited
-
-
-def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
+def test_one_call_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
     for n in range(7):
-        add(knowledge, f"global/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", OF_THE_CODE)
-    told = [host.hear("before_edit").count("- [L-7FFFF") for _ in range(5)]
+        title = f"Lesson {n} of `git push`"
+        add(knowledge, f"global/lessons/{n}.md", f"7FFFF{n}", title)
+    told = [host.hear("before_git_push").count("- [L-7FFFF") for _ in range(5)]
     assert told == [2, 2, 2, 1, 0]
 
 
 def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explained_where_there_is_none(
     host: Host, knowledge: Path
 ) -> None:
-    contents, about = [letter * 230 for letter in "abc"], OF_THE_CODE
+    contents = [letter * 230 for letter in "abc"]
 
-    def state(more: str) -> None:
+    def state(of_what: str = "") -> None:
         for content in contents:
             name = content[0]
             add(
                 knowledge,
                 f"global/lessons/{name}.md",
                 f"7LNG0{name}".upper(),
-                f"Long {name}",
-                more,
+                f"Long {name}{of_what}",
+                "from: user\n",
                 content,
             )
 
-    state("from: user\n")
+    state()
     told = host.hear("session_start")
     assert (told.count("Long "), [content in told for content in contents]) == (3, [True] * 3)
-    state(f"from: user\n{about}")
-    told = host.hear("before_edit")
+    state(" of `git push`")
+    told = host.hear("before_git_push")
     assert (told.count("- [L-"), sum(content in told for content in contents)) == (2, 2)
-    assert host.hear("before_edit").count("- [L-") == 1
-    add(knowledge, "global/lessons/l.md", "7KKKKK", "Long", about, "y" * 3000)
-    add(knowledge, "global/lessons/m.md", "7MMMMM", "Much", about, "z" * 820)
-    assert host.hear("before_edit") == ""
-    out = run_inside(["admin", "agent-hook", "--explain"], host.code, host.event("before_edit")).out
+    assert host.hear("before_git_push").count("- [L-") == 1
+    add(knowledge, "global/lessons/l.md", "7KKKKK", "Long `git push`", body="y" * 3000)
+    add(knowledge, "global/lessons/m.md", "7MMMMM", "Much `git push`", body="z" * 820)
+    assert host.hear("before_git_push") == ""
+    event = host.event("before_git_push")
+    out = run_inside(["admin", "agent-hook", "--explain"], host.code, event).out
     assert "not told: L-7KKKKK: its text does not fit whole" in out
     assert "not told: L-7MMMMM: its text does not fit whole" in out
 

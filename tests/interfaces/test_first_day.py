@@ -187,19 +187,3 @@ def test_short_forms_do_what_their_long_ones_do(run: Run, knowledge: Path) -> No
     for short in ("conflicts", "propose"):
         # neither has anything to do here, and each says so in its own words
         assert run(short) == run(*long_forms[short])
-
-
-def test_a_place_may_be_named_by_its_whole_path(
-    run: Run, knowledge: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = tmp_path / "shop"
-    put_file(code / "src" / "cart.py", "def total():\n    return 1\n")
-    git(code, "init", "-q")
-    monkeypatch.chdir(code)
-    words = ("add", "--title", "Carts", "--content", "C.", "--about", "src/cart.py", "--json")
-    made = run("--repo", str(knowledge), *words).json["handle"]
-    for place in ("src/cart.py", str(code / "src" / "cart.py")):
-        said = run("--repo", str(knowledge), "recall", "about", place).out
-        assert made in said
-    elsewhere = str(code / "src" / "other.py")
-    assert made not in run("--repo", str(knowledge), "recall", "about", elsewhere).out
