@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app import rule_checks
 from ai_lessons.errors import NotFound
+from ai_lessons.features.checks import fixes
+from ai_lessons.features.checks.forms import checks_of, of_texts
+from ai_lessons.features.checks.text_checks import matches
 from ai_lessons.git import plumbing, worktree
-from ai_lessons.model.check_forms import checks_of, text_checks
-from ai_lessons.model.rule_checks import matches
 from bench.harness import Bar, Outcome, arguments, machine, number, table
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def main() -> None:
         for fix, path in small_fixes(place, chosen.fixes):
             tried += 1
             try:
-                draft = rule_checks.draft_from(place, fix)
+                draft = fixes.draft_from(place, fix)
             except NotFound:
                 continue
-            check = next(iter(text_checks(checks_of({"check": draft.check}))), None)
+            check = next(iter(of_texts(checks_of({"check": draft.check}))), None)
             assert check
             before, after = (
-                rule_checks.text_at(place, commit, draft.path) for commit in (f"{fix}^", fix)
+                fixes.text_at(place, commit, draft.path) for commit in (f"{fix}^", fix)
             )
             if (
                 draft.path == path

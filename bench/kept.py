@@ -21,12 +21,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app.checked_files import new_lines
-from ai_lessons.model.check_forms import AnyCheck, checks_of, faults
-from ai_lessons.model.command_checks import CommandCheck
-from ai_lessons.model.done_checks import DoneCheck, Succeeded
+from ai_lessons.features.checks.command_checks import CommandCheck
+from ai_lessons.features.checks.done_checks import DoneCheck, Succeeded
+from ai_lessons.features.checks.forms import AnyCheck, checks_of, faults
+from ai_lessons.features.checks.reading import new_lines
+from ai_lessons.features.checks.text_checks import TextCheck, matches
 from ai_lessons.model.failures import looks_failed
-from ai_lessons.model.rule_checks import Check, matches
 from ai_lessons.model.transcripts import Transcript
 from bench.decisions import Row, rows
 from bench.harness import Bar, Outcome, arguments, table
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 DATED = re.compile(r"^\d{4}-\d\d-\d\d-(?=[0-9a-f]{8}-)")
-FORMS = {Check: "text", CommandCheck: "command", DoneCheck: "done"}
+FORMS = {TextCheck: "text", CommandCheck: "command", DoneCheck: "done"}
 LINTED = ("d001", "d027", "d032", "d068", "d073")  # what the lint run of d029 finds
 SEEN_BAR = 61.0  # of 158 pairs, those of which a person judged that a look at what ran and changed shows them
 
@@ -200,7 +200,7 @@ class Kept:
     def _hold(self, rule: str, checks: tuple[AnyCheck, ...], act: Act) -> None:
         for check in checks:
             why = ""
-            if isinstance(check, Check) and act.edit:
+            if isinstance(check, TextCheck) and act.edit:
                 why = self._by_text(rule, check, act.edit)
             elif isinstance(check, CommandCheck) and act.command:
                 why = self._by_command(rule, check, act.command)
@@ -218,7 +218,7 @@ class Kept:
             self.not_done -= {rule}
             self.not_done |= {rule} if is_broken else set()
 
-    def _by_text(self, rule: str, check: Check, edit: Edit) -> str:
+    def _by_text(self, rule: str, check: TextCheck, edit: Edit) -> str:
         if not check.concerns(edit.path):
             return ""
         self.in_scope.add(rule)

@@ -56,7 +56,7 @@ COMPUTED = {
     "learning/selection.py", "model/__init__.py",
     "features/anchors/code_lines.py", "features/anchors/offers.py", "features/anchors/pins.py",
     "model/code_comments.py", "model/command_forms.py", "model/config.py",
-    "model/layout.py", "model/lessons.py", "model/rule_checks.py",
+    "model/layout.py", "model/lessons.py",
     "search/tokens.py",
 }  # fmt: skip
 """Where an expression is made of words that are known only when it runs: of literal words between bounds."""

@@ -35,7 +35,7 @@ NOT_TO_LIST = {
     "learning.statistics",
     "learning.selection",
 }
-NOT_TO_LIST |= {"model.command_forms", "model.rule_checks", "model.transcripts"}
+NOT_TO_LIST |= {"model.command_forms", "model.transcripts"}
 
 WRITING = ("dulwich", "yaml", "ulid", "filelock")
 

@@ -571,7 +571,6 @@ class RuleDraft(NamedTuple):
     links: Sequence[tuple[str, str]] = ()
     options: Mapping[str, Any] = MappingProxyType({})
     allow_secrets: Sequence[tuple[str, str]] = ()
-    check: object = None
 
 
 class PastSessions(NamedTuple):
@@ -592,13 +591,13 @@ class PastSessions(NamedTuple):
     checked: int = 0
 
 
-@json_fields(optional=("past",))
+@json_fields(hidden=("notes",), optional=("past",))
 class Suggested(NamedTuple):
     """A proposal that was made.
 
     `warnings` is what speaks against it, and what the user should know.
 
-    `past`: what past sessions on this machine say of it.
+    `past`: what past sessions on this machine say of it. `notes`: how options were understood.
     """
 
     id: str
@@ -609,6 +608,7 @@ class Suggested(NamedTuple):
     commit: str
     warnings: tuple[str, ...] = ()
     past: PastSessions | None = None
+    notes: tuple[str, ...] = ()
 
 
 class ProposedFile(NamedTuple):

@@ -183,7 +183,6 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
             rationale=draft.rationale,
             tags=draft.tags,
             applies_to=[*dict.fromkeys((*draft.applies_to, *addition.globs))],
-            check=draft.check,
             links=links,
             **addition.fields,
         )
@@ -197,7 +196,8 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
     warnings = app.project_code.unmatched(repo, rule.fields.get("applies_to"), project)
     for reason in effects.unproven(rule):
         warnings.append(f"its check was not proven: {reason}")
-    return made._replace(warnings=(*made.warnings, *warnings))
+    notes = addition.notes if draft.options else ()
+    return made._replace(warnings=(*made.warnings, *warnings), notes=notes)
 
 
 def removal(repo: RepositorySession, rule: str) -> Written:

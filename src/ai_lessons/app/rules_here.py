@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.app.link_effects import farther_copies
 from ai_lessons.git import external_files
@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
 
 
-class RuleHere(NamedTuple):
-    """A rule, and what the feature keeps of it."""
-
-    summary: EntrySummary
-    facts: dict[str, Any]
-
-
-def rules_here(opened: Library, feature: str, cwd: Path) -> tuple[RuleHere, ...]:
+def rules_here(opened: Library, feature: str, cwd: Path) -> tuple[EntrySummary, ...]:
     """The rules of this feature that hold in a folder.
 
     A job of the helper; what is told at the same event is asked for next.
@@ -33,7 +26,7 @@ def rules_here(opened: Library, feature: str, cwd: Path) -> tuple[RuleHere, ...]
 
 def holding(
     repo: Reading, feature: str, cwd: Path, projects: Collection[str] = ()
-) -> list[RuleHere]:
+) -> list[EntrySummary]:
     """The rules of this feature that hold in a folder.
 
     They are global, of the folder's project (or of these `projects`), or of the repository inside
@@ -48,11 +41,7 @@ def holding(
         if summary.id in facts and holds(summary, names):
             here.append(summary)
     farther = farther_copies(repo, here)
-    rules = []
-    for summary in here:
-        if summary.id not in farther:
-            rules.append(RuleHere(summary, dict(facts[summary.id])))
-    return rules
+    return [summary for summary in here if summary.id not in farther]
 
 
 def holds(summary: EntrySummary, projects: Iterable[str]) -> bool:

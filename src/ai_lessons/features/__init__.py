@@ -15,23 +15,6 @@ from ai_lessons.extensions import CommandRow, Feature, PromptRow
 # in the order of the help
 ROWS: tuple[Feature, ...] = (
     Feature(
-        "checks",
-        keys=("check",),
-        problems="facts:problems",
-        facts="facts:of_entry",
-        unproven="facts:unproven",
-        effects={
-            "stated": "proposals:stated",
-            "code": "proposals:in_code",
-            "sessions": "proposals:in_sessions",
-        },
-        described={"check": "facts:described"},
-        diagnostics="diagnostics:of_file",
-        outdated="suggestions:outdated",
-        offers={"before-tool": "offers:before_a_tool"},
-        enforce="enforcer:at_an_event",
-    ),
-    Feature(
         "look",
         commands=(
             CommandRow(
@@ -112,6 +95,36 @@ ROWS: tuple[Feature, ...] = (
         unseen="verdicts:elsewhere",
         stale="verdicts:stale",
         schemas={"about": "facts:SCHEMA"},
+    ),
+    # asked behind anchors, which know more entries that name the files of a call
+    Feature(
+        "checks",
+        commands=(
+            CommandRow(
+                ("check",),
+                "commands:check",
+                "Show which lines of your files break rules in force.",
+            ),
+        ),
+        keys=("check",),
+        problems="facts:problems",
+        facts="facts:of_entry",
+        unproven="facts:unproven",
+        effects={
+            "stated": "proposals:stated",
+            "code": "proposals:in_code",
+            "sessions": "proposals:in_sessions",
+        },
+        described={"check": "facts:described"},
+        options={
+            "contribute suggest-rule": "options:OF_A_RULE",
+            "contribute update": "options:OF_AN_UPDATE",
+        },
+        writing="writing:addition",
+        diagnostics="diagnostics:of_file",
+        outdated="suggestions:outdated",
+        offers={"before-tool": "offers:before_a_tool"},
+        enforce="enforcer:at_an_event",
     ),
     Feature(
         "packages",

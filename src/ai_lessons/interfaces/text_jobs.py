@@ -9,7 +9,6 @@ import sys
 from collections import Counter, defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from ai_lessons.app.answers import Answer, Context, Hit, Why
 from ai_lessons.interfaces import text as interfaces_text
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
         program_hooks,
         review,
         rule_audit,
-        rule_checks,
         search_index,
         setup,
         sharing,
@@ -168,88 +166,6 @@ def report(value: validation.Report, _view: View) -> str:
             f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}",
         ]
     )
-
-
-def check_report(value: rule_checks.CheckReport, view: View) -> str:
-    """A line for each finding as `path:line: handle what to do`, then what was looked at."""
-    rows = []
-    for finding in value.findings:
-        where = view.paint(f"{line(finding.path)}:{finding.line}:", "warn")
-        words = " | ".join(filter(None, (line(finding.message), line(finding.text))))
-        rows.append(" ".join(filter(None, (where, line(finding.handle), words))))
-    about = sum(finding.level == "note" for finding in value.findings)
-    counts = [f"{count(value.files, 'file')} looked at for {count(value.rules, 'rule')}"]
-    counts += [
-        count(len(rows) - about, "finding"),
-        *([f"{count(about, 'entry')} about what changed"] if about else []),
-    ]
-    if value.allowed:
-        counts += [f"{value.allowed:,} allowed by comments"]
-    if value.in_baseline:
-        counts += [f"{value.in_baseline:,} in the baseline"]
-    return "\n".join([*rows, ", ".join(counts)])
-
-
-def drafted(value: rule_checks.Drafted) -> str:
-    """What a fix shows, and how it was tried."""
-    stated = value.check
-    if "unless" in stated:
-        unless = f" unless {stated['unless']}"
-    else:
-        unless = ""
-    if value.alarms:
-        alarms = f"; it fires on {count(value.alarms, 'other line')} now"
-    else:
-        alarms = ""
-    what = f"regex {stated['regex']}{unless}"
-    return f"drafted from {value.path}: {what}; it fires on the text before and not on the one after{alarms}"
-
-
-def sarif(value: rule_checks.CheckReport) -> dict[str, object]:
-    """The findings in the form 2.1.0 of OASIS, for the pages of forges."""
-    ids = []
-    for summary in value.checked:
-        ids.append(summary.handle)
-    rules = []
-    for summary in value.checked:
-        rules.append(
-            {
-                "id": summary.handle,
-                "shortDescription": {"text": line(summary.title)},
-                "fullDescription": {"text": line(summary.rationale or summary.title)},
-                "help": {"text": f"ai-lessons show {summary.handle}"},
-            }
-        )
-    results = []
-    for finding in value.findings:
-        results.append(
-            {
-                "ruleId": finding.handle or "not-looked-at",
-                **({"ruleIndex": ids.index(finding.handle)} if finding.handle in ids else {}),
-                "level": finding.level,
-                "message": {"text": line(finding.message)},
-                "locations": [
-                    {
-                        "physicalLocation": {
-                            "artifactLocation": {
-                                "uri": quote(finding.path, errors="replace"),
-                                "uriBaseId": "%SRCROOT%",
-                            },
-                            "region": {"startLine": finding.line},
-                        }
-                    }
-                ],
-                "partialFingerprints": {"entryAndLine/v1": f"{finding.id}:{finding.mark}"},
-            }
-        )
-    driver = {"name": "ai-lessons", "rules": rules}
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-        ],
-    }
 
 
 def checks(values: Sequence[health.Check], view: View) -> str:

@@ -46,6 +46,8 @@ def json_fields(
     def declare(answer: type[T]) -> type[T]:
         left_out = {*hidden, *optional, *(["entry"] if entry else [])}
         keys = names or tuple(name for name in _field_names(answer) or () if name not in left_out)
+        if _DECLARED in vars(answer):
+            raise TypeError(f"{answer.__name__} declares its keys twice")
         setattr(answer, _DECLARED, JsonFields(keys, optional, entry))
         return answer
 
@@ -444,9 +446,8 @@ class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file
-    states, empty where it does not: `from_` is the key `from`, `check` what is needed to run each of
-    its checks, `start` where the confidence of a promoted lesson begins, `claimed` what the author
-    of an imported one was sure of, 0 to 1.
+    states, empty where it does not: `from_` is the key `from`, `start` where the confidence of a
+    promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
     """
 
     id: str
@@ -467,7 +468,6 @@ class EntrySummary(NamedTuple):
     review_by: str = ""
     reviewed: str = ""
     rationale: str = ""
-    check: Sequence[Mapping[str, Any]] | None = None
     status: str = ""
     confidence: str | None = None
     source: str | None = None

@@ -302,6 +302,34 @@ _READ_CODECS = expression(
 )
 
 
+# what a file in wide characters begins with, the longer ones first
+WIDE_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Characters, and share of every second byte that is zero in UTF-16 without a mark
+_LEAST, _ZEROS = 8, 0.4
+
+
+def text_of(data: bytes) -> str | None:
+    """The text of any file, in whatever form of Unicode it is; None: it is binary."""
+    for mark, coding in WIDE_MARKS.items():
+        if data.startswith(mark):
+            return data.decode(coding, "replace")
+    if b"\0" not in data:
+        return data.decode("utf-8", "replace").removeprefix(BOM)
+    half = len(data) // 2
+    for coding, start in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if half >= _LEAST and data[start::2].count(0) > _ZEROS * half:
+            return data.decode(coding, "replace")
+    try:
+        return data.decode().removeprefix(BOM)
+    except UnicodeDecodeError:
+        return None
+
+
 def codec_of(encoding: str) -> str:
     """Python's codec for an encoding that git knows by this name.
 

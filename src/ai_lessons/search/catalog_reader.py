@@ -247,19 +247,6 @@ class CatalogReader:
         """The active rules and lessons that may name a command."""
         return self._once("commands", lambda: self._entries(_LIKELY_COMMANDS))
 
-    def with_checks(self) -> list[EntrySummary]:
-        """The rules in force that state a check."""
-
-        def read() -> list[EntrySummary]:
-            summaries = self.select(Filter(kinds=frozenset({Kind.RULE})))
-            results: list[EntrySummary] = []
-            for summary in summaries:
-                if summary.check:
-                    results.append(summary)
-            return results
-
-        return self._once("checks", read)
-
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""
         return self._tallies("SELECT tag, kind, count(*) FROM shown JOIN tags USING (key)")

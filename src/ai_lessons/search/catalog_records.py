@@ -127,7 +127,6 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
 
     What is not stated is left out.
     """
-    from ai_lessons.model.check_forms import to_run  # noqa: PLC0415  # no list parses an entry
     from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
 
     kind, stated = KINDS[entry.kind], entry.fields
@@ -139,8 +138,6 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
             fields[_FIELDS.get(key, key)] = value if isinstance(value, list | dict) else str(value)
     if "rationale" in fields:
         fields["rationale"] = entry.rationale
-    if "check" in kind.fields and (checks := to_run(stated)):
-        fields["check"] = checks
     if entry.kind is Kind.LESSON:
         fields |= {"source": entry.source, "status": entry.status.value}
         fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}

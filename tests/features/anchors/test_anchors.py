@@ -10,13 +10,13 @@ from ai_lessons.app import (
     entries,
     outdated,
     proposals,
-    rule_checks,
     validation,
 )
 from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.features.anchors import code_folder, places, renewal, verdicts
 from ai_lessons.features.anchors.anchors import Anchor
+from ai_lessons.features.checks import runner
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.merge import merge_file
 from ai_lessons.telling import context, words
@@ -412,7 +412,7 @@ def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(
     add(world, shop, "Limit", about=["src/cart.py::LIMIT"])
     folder = add(world, shop, "Docs", about=["docs/"])
     edit(shop, "        return sum(lines)\n", "        print(lines)\n        return sum(lines)\n")
-    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD")
+    report = runner.check(world.fresh(cwd=shop), since="HEAD")
     (finding,) = report.findings
     assert (finding.path, finding.line, finding.level, finding.id) == (
         "src/cart.py",
@@ -424,13 +424,13 @@ def test_a_check_since_a_commit_names_the_entries_that_a_change_touches(
     assert not report.broken
     git(shop, "rm", "-q", "docs/cart.md")
     commit_all(git, shop, "two")
-    report = rule_checks.check(world.fresh(cwd=shop), since="HEAD~1")
+    report = runner.check(world.fresh(cwd=shop), since="HEAD~1")
     assert {(row.path, row.id) for row in report.findings} == {
         ("docs/cart.md", folder),
         ("src/cart.py", total),
     }
     assert [summary.id for summary in report.checked] == [row.id for row in report.findings]
-    assert rule_checks.check(world.fresh(cwd=shop)).findings == ()
+    assert runner.check(world.fresh(cwd=shop)).findings == ()
 
 
 def test_code_that_holds_takes_no_question_to_git(world: World, shop: Path, started: Path) -> None:

@@ -72,7 +72,7 @@ def test_an_edit_that_breaks_a_rule_is_told_so_each_time_and_no_other(
     assert run("contribute", "update", HANDLE, *proposed).code == 0
     assert edit(checked, "x = 2") is None, "a proposed check decides nothing"
     # without the engine of its pattern it is told by the name of the file
-    closing.enter_context(instead("ai_lessons.app.rule_checks.runs", lambda _check: False))
+    closing.enter_context(instead("ai_lessons.features.checks.runner.runs", lambda _check: False))
     told = edit(checked, "x = 2", session_id="another")["hookSpecificOutput"]
     assert f"[{HANDLE}]" in told["additionalContext"]
 

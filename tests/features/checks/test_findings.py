@@ -1,4 +1,4 @@
-"""`app.rule_checks`: which rules look at which files and lines, what is allowed, known, or about an edit."""
+"""`features.checks.runner`: which rules look at which files and lines, what is allowed, known, or about an edit."""
 
 import json
 import sys
@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import rule_checks
 from ai_lessons.app.answers import ContextQuery
-from ai_lessons.app.rule_checks import Broken, CheckReport
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.features.checks import edits as checked_edits
+from ai_lessons.features.checks import runner
+from ai_lessons.features.checks.edits import Broken
+from ai_lessons.features.checks.findings import CheckReport
 from ai_lessons.model.edits import Edit
 from ai_lessons.model.markdown import render
 from ai_lessons.telling import context
@@ -58,7 +60,7 @@ def code(world: World, git: Git, tmp_path: Path) -> Path:
 
 
 def look(world: World, *paths: str, **how: Any) -> CheckReport:
-    return rule_checks.check(world.fresh(), paths, **how)
+    return runner.check(world.fresh(), paths, **how)
 
 
 def places(report: CheckReport) -> list[str]:
@@ -449,7 +451,7 @@ def broken(world: World, code: Path, *edits: tuple[str, str, str]) -> list[Broke
     repo = world.fresh().reading
     repo.current()
     given = [Edit(str(code / path), old, new) for path, old, new in edits]
-    return rule_checks.broken_by(repo, given, code, ())[0]
+    return checked_edits.broken_by(repo, given, code, ())[0]
 
 
 def breaks(world: World, code: Path, *edits: tuple[str, str, str]) -> list[tuple[str, int]]:

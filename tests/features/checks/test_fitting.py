@@ -2,8 +2,8 @@
 
 import pytest
 
-from ai_lessons.model.check_drafts import fitting
-from ai_lessons.model.check_forms import faults
+from ai_lessons.features.checks.fitting import fitting
+from ai_lessons.features.checks.forms import faults
 
 
 @pytest.mark.parametrize(

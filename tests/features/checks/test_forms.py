@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.model.check_forms import checks_of, described, faults, stored, text_checks, to_run
-from ai_lessons.model.command_checks import CommandCheck
-from ai_lessons.model.done_checks import DoneCheck, Succeeded
+from ai_lessons.features.checks.command_checks import CommandCheck
+from ai_lessons.features.checks.done_checks import DoneCheck, Succeeded
+from ai_lessons.features.checks.forms import checks_of, described, faults, of_texts, stored, to_run
 from ai_lessons.model.markdown import parse, render
 
 COMMAND = {
@@ -42,10 +42,10 @@ def test_each_form_proves_itself_and_a_rule_may_have_several() -> None:
     every = {"check": [COMMAND, ASKED, TESTS, LINT, TEXT]}
     assert list(faults(every)) == []
     assert [type(check).__name__ for check in checks_of(every)] == [
-        "CommandCheck", "CommandCheck", "DoneCheck", "DoneCheck", "Check",
+        "CommandCheck", "CommandCheck", "DoneCheck", "DoneCheck", "TextCheck",
     ]  # fmt: skip
     assert [check.enforce for check in checks_of(every)] == ["", "", "", "ask", ""]
-    assert len(text_checks(checks_of(every))) == 1
+    assert len(of_texts(checks_of(every))) == 1
     written = parse(render({"id": "x", **every}, ""))[0]
     assert written["check"] == every["check"], (
         "a list of checks comes back from the file as it was written"

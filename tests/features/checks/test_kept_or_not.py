@@ -44,7 +44,8 @@ def world(world: World) -> World:
 def a_rule(
     world: World, title: str = "GET before PUT", check: dict[str, str] | None = TELLING
 ) -> str:
-    made = proposals.suggest_rule(world.fresh(), RuleDraft(title, "PUT replaces all", check=check))
+    draft = RuleDraft(title, "PUT replaces all", options={"check": check})
+    made = proposals.suggest_rule(world.fresh(), draft)
     review.approve_rule(world.fresh(), made.handle)
     return made.id
 

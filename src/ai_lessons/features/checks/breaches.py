@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ai_lessons.features.checks.command_checks import CommandCheck
+from ai_lessons.features.checks.facts import checks_in
+from ai_lessons.features.checks.forms import of_texts, of_what_was_done
+from ai_lessons.features.checks.regexes import InvalidPattern
 from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED
-from ai_lessons.model.check_forms import stored, text_checks
-from ai_lessons.model.command_checks import CommandCheck
 from ai_lessons.model.decisions import DENY
-from ai_lessons.model.done_checks import DoneCheck
-from ai_lessons.model.rule_checks import InvalidPattern
 from ai_lessons.telling.enforcing import Breach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ai_lessons.app.rules_here import RuleHere
-    from ai_lessons.model.check_forms import AnyCheck
-    from ai_lessons.model.done_checks import Succeeded
-
-
-def checks_of(rule: RuleHere) -> Sequence[AnyCheck]:
-    """The checks of a rule, of which the catalog keeps what runs them."""
-    return stored(rule.facts["checks"])
+    from ai_lessons.features.checks.done_checks import Succeeded
+    from ai_lessons.model.entries import EntrySummary
 
 
 def at_a_command(
-    rule: RuleHere, line: str, remarks: Sequence[str]
+    rule: EntrySummary, line: str, remarks: Sequence[str]
 ) -> tuple[Breach | None, list[str]]:
     """How a command line breaks a rule, if it does, and what is to be noted of the rule."""
     names, breach = list[str](), None
-    rule_id = rule.summary.id
-    for check in checks_of(rule):
+    for check in checks_in(rule):
         if not isinstance(check, CommandCheck) or not check.names(line):
             continue
-        names.append(f"{IN_SCOPE} {rule_id}")
+        names.append(f"{IN_SCOPE} {rule.id}")
         try:
             if not check.breaks(line):
                 continue
@@ -43,42 +36,36 @@ def at_a_command(
             # `validate` and `doctor` name it
             continue
         if allowed:
-            names.append(f"{ALLOWED} {rule_id}")
+            names.append(f"{ALLOWED} {rule.id}")
             continue
-        names.append(f"{BROKEN} {rule_id}")
+        names.append(f"{BROKEN} {rule.id}")
         if check.enforce:
-            names += [f"{STOPPED} {rule_id}"]
+            names += [f"{STOPPED} {rule.id}"]
         if breach is None or (check.enforce == DENY and breach.enforce != DENY):
-            breach = Breach(rule.summary, "this command breaks", check.instead, check.enforce)
+            breach = Breach(rule, "this command breaks", check.instead, check.enforce)
     return breach, names
 
 
-def concerns(rule: RuleHere, paths: Sequence[str]) -> bool:
+def concerns(rule: EntrySummary, paths: Sequence[str]) -> bool:
     """Whether a rule has a check of texts that looks at one of these files."""
-    return any(check.concerns(path) for check in text_checks(checks_of(rule)) for path in paths)
-
-
-def done_checks(rule: RuleHere) -> list[DoneCheck]:
-    """The checks of a rule that are about what was done."""
-    checks: list[DoneCheck] = []
-    for check in checks_of(rule):
-        if isinstance(check, DoneCheck):
-            checks.append(check)
-    return checks
+    for check in of_texts(checks_in(rule)):
+        if any(map(check.concerns, paths)):
+            return True
+    return False
 
 
 def at_the_end(
-    rule: RuleHere, edits: Mapping[str, float], succeeded: Sequence[Succeeded]
+    rule: EntrySummary, edits: Mapping[str, float], succeeded: Sequence[Succeeded]
 ) -> tuple[Breach | None, list[str]]:
     """How a session that made these edits breaks a rule, if it does, and what is to be noted of the rule."""
     names, breach = list[str](), None
-    rule_id = rule.summary.id
-    for check in done_checks(rule):
+    for check in of_what_was_done(checks_in(rule)):
         if not check.concerned(edits):
             continue
-        names.append(f"{IN_SCOPE} {rule_id}")
-        if paths := check.broken_by(edits, succeeded):
-            names.append(f"{BROKEN} {rule_id}")
+        names.append(f"{IN_SCOPE} {rule.id}")
+        paths = check.broken_by(edits, succeeded)
+        if paths:
+            names.append(f"{BROKEN} {rule.id}")
             if breach is None or (check.enforce and not breach.enforce):
-                breach = Breach(rule.summary, check.sentence(paths), "", check.enforce)
+                breach = Breach(rule, check.sentence(paths), "", check.enforce)
     return breach, names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons import app
 from ai_lessons.app.notes import Diagnostic
-from ai_lessons.app.rule_checks import ERROR
+from ai_lessons.features.checks.findings import ERROR
+from ai_lessons.features.checks.runner import check
 from ai_lessons.model.plain import line
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def of_file(library: Library, path: str) -> Iterator[Diagnostic]:
     """What breaks a rule in force in a file as it is saved, and why the rule is there."""
-    report = app.rule_checks.check(library, [path])
+    report = check(library, [path])
     reasons = {}
     for summary in report.checked:
         reasons[summary.id] = summary.rationale

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ai_lessons.app.daemon_client import DaemonClient
-    from ai_lessons.app.rules_here import RuleHere
     from ai_lessons.features.checks.session_acts import Acts
+    from ai_lessons.model.entries import EntrySummary
     from ai_lessons.telling.enforcing import Breach
     from ai_lessons.telling.pipeline import AgentEvent
 
@@ -62,15 +62,16 @@ def at_an_event(asking: DaemonClient, event: AgentEvent) -> Enforced:
     return NOTHING
 
 
-def _rules(asking: DaemonClient, event: AgentEvent) -> Sequence[RuleHere]:
+def _rules(asking: DaemonClient, event: AgentEvent) -> Sequence[EntrySummary]:
     """The rules in force with a check that hold where the event is."""
-    rules: Sequence[RuleHere] = asking("rules_here", "checks", event.cwd)
+    rules: Sequence[EntrySummary] = asking("rules_here", "checks", event.cwd)
     return rules
 
 
-def _has(rule: RuleHere, form: str) -> bool:
+def _has(rule: EntrySummary, form: str) -> bool:
     """Whether a rule has a check of this form."""
-    return any(form in check for check in rule.facts["checks"])
+    facts = (rule.facts or {})["checks"]
+    return any(form in check for check in facts["checks"])
 
 
 def _acts(asking: DaemonClient, event: AgentEvent) -> AbstractContextManager[Acts]:
@@ -113,7 +114,7 @@ def _before_an_edit(asking: DaemonClient, event: AgentEvent) -> None:
     in_scope = []
     for rule in rules:
         if breaches.concerns(rule, names):
-            in_scope.append(f"{IN_SCOPE} {rule.summary.id}")
+            in_scope.append(f"{IN_SCOPE} {rule.id}")
     _note(asking, event, in_scope)
 
 
@@ -142,8 +143,8 @@ def _before_a_command(asking: DaemonClient, event: AgentEvent) -> Enforced:
 
 
 def _at_a_command(
-    rules: Sequence[RuleHere], line: str, remarks: Sequence[str]
-) -> list[tuple[RuleHere, Breach | None, list[str]]]:
+    rules: Sequence[EntrySummary], line: str, remarks: Sequence[str]
+) -> list[tuple[EntrySummary, Breach | None, list[str]]]:
     """The rules whose checks name a call of a line, each with how that breaks it, and what is noted."""
     of_commands = [rule for rule in rules if _has(rule, OF_COMMANDS)]
     if not of_commands:
@@ -226,17 +227,17 @@ def _explained(asking: DaemonClient, event: AgentEvent) -> list[str]:
         broken = {breach.rule.id for breach in breaches}
         kept = {name.split(" ")[1] for name in names} - broken
         for rule in _rules(asking, event) if kept else ():
-            if rule.summary.id in kept:
-                rows.append(f"not told: {rule.summary.handle}: its check finds nothing missing")
+            if rule.id in kept:
+                rows.append(f"not told: {rule.handle}: its check finds nothing missing")
     return rows
 
 
-def _explained_at_a_command(rule: RuleHere, breach: Breach | None, seen: Sequence[str]) -> str:
-    handle = rule.summary.handle
+def _explained_at_a_command(rule: EntrySummary, breach: Breach | None, seen: Sequence[str]) -> str:
+    handle = rule.handle
     if breach:
         decision = breach.enforce or TELL
-        return f"told: {handle} {rule.summary.title}: this command breaks it ({decision})"
-    if f"{ALLOWED} {rule.summary.id}" in seen:
+        return f"told: {handle} {rule.title}: this command breaks it ({decision})"
+    if f"{ALLOWED} {rule.id}" in seen:
         return f"not told: {handle}: a person asked for this command"
     return f"not told: {handle}: its check does not fire on this command"
 

@@ -25,10 +25,10 @@ def before_a_tool(repo: Reading, occasion: Occasion) -> Iterator[Offer | NotAbou
         for rule_id, facts in repo.catalog.facts("checks").items():
             if any("command" in check for check in facts["checks"]):
                 yield NotAbout(rule_id, command=True)
-    if not occasion.edits:
+    if not occasion.paths:
         return
     # what runs checks takes a tenth of a hook's time to load
-    from ai_lessons.app.rule_checks import broken_by
+    from ai_lessons.features.checks.edits import broken_by
 
     broken, looked = broken_by(repo, occasion.edits, Path(occasion.folders[0]), occasion.named)
     for rule_id in looked:

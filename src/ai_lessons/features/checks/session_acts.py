@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app import secrets
 from ai_lessons.app.agent_sessions import ACTS, file_of
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.features.checks.done_checks import Succeeded
 from ai_lessons.git import external_files, files, plumbing, worktree
 from ai_lessons.git.files import translated, write_all
-from ai_lessons.model.done_checks import Succeeded
 from ai_lessons.model.shell import commands_in, program_of
 from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING
 
@@ -101,20 +101,14 @@ class Acts:
 
     def fresh(self, *names: str) -> list[str]:
         """Those of the names that were not noted; from now on they are."""
-        new = []
-        for name in dict.fromkeys(names):
-            if name not in self.noted:
-                new.append(name)
+        new = [name for name in dict.fromkeys(names) if name not in self.noted]
         self.noted += new
         return new
 
     @property
     def succeeded(self) -> list[Succeeded]:
         """The commands that worked."""
-        results: list[Succeeded] = []
-        for line, (at, unsure) in self.ran.items():
-            results.append(Succeeded(line, at, unsure))
-        return results
+        return [Succeeded(line, at, unsure) for line, (at, unsure) in self.ran.items()]
 
 
 @contextmanager
@@ -170,17 +164,16 @@ def may_write(line: str) -> bool:
     >>> may_write("sed -i s/1/2/ cart.go"), may_write("grep -rn total src 2>/dev/null"),
     may_write("git pull") (True, False, False)
     """
-    programs = []
+    only_looks = True
     for command in commands_in(line):
-        programs.append((program_of(command.words[0]), *command.words[1:]))
-    if any(words[0] == "git" and not _MOVES.isdisjoint(words[1:]) for words in programs):
-        return False
+        words = [program_of(command.words[0]), *command.words[1:]]
+        if words[0] == "git" and not _MOVES.isdisjoint(words[1:]):
+            return False
+        if words[0] not in ANSWERS_BY_FAILING and " ".join(words[:2]) not in ANSWERS_BY_FAILING:
+            only_looks = False
+    # where the output goes to a file
     writes_to = line.replace("2>&1", "").replace("2>/dev/null", "").replace(">/dev/null", "")
-    looks = all(
-        words[0] in ANSWERS_BY_FAILING or " ".join(words[:2]) in ANSWERS_BY_FAILING
-        for words in programs
-    )
-    return ">" in writes_to or not looks
+    return ">" in writes_to or not only_looks
 
 
 def digest(file: Path) -> str:
@@ -200,9 +193,7 @@ def commit_here(cwd: Path) -> str:
     if top is None:
         return ""
     done = plumbing.run(worktree.locate(top), "rev-parse", "--verify", "--quiet", "HEAD")
-    if done.code:
-        return ""
-    return done.text
+    return "" if done.code else done.text
 
 
 def edits_of(acts: Acts, cwd: Path) -> dict[str, float]:
@@ -234,7 +225,11 @@ def _seen_by_git(acts: Acts, top: Path) -> list[str]:
         git, "diff", "--name-only", "--no-renames", "-z", acts.base or "HEAD", "--", cwd=top
     )
     new = plumbing.run(git, "ls-files", "-z", "--others", "--exclude-standard", cwd=top)
-    return [*(() if differ.code else differ.names), *(() if new.code else new.names)]
+    names: list[str] = []
+    for done in (differ, new):
+        if not done.code:
+            names += done.names
+    return names
 
 
 def _tracked_or_new(top: Path, edits: dict[str, float]) -> dict[str, float]:
@@ -243,15 +238,9 @@ def _tracked_or_new(top: Path, edits: dict[str, float]) -> dict[str, float]:
         return edits
     names = "\0".join(edits).encode("utf-8", "surrogateescape")
     done = plumbing.run(worktree.locate(top), "check-ignore", "-z", "--stdin", cwd=top, stdin=names)
-    if not done.code:
-        ignored = set(done.names)
-    else:
-        ignored = set()
-    by_key: dict[str, float] = {}
-    for name, at in edits.items():
-        if name not in ignored:
-            by_key[name] = at
-    return by_key
+    # 1: none is ignored
+    ignored = set() if done.code else set(done.names)
+    return {name: at for name, at in edits.items() if name not in ignored}
 
 
 def _changed_at(file: Path) -> float:

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from ai_lessons.app.outdated import REST, Outdated
-from ai_lessons.model.check_drafts import fitting
+from ai_lessons.features.checks.fitting import fitting
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.entries import Filter, Kind
 

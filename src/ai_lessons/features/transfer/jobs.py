@@ -12,7 +12,7 @@ from itertools import starmap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app import checked_files, counted_elsewhere, meaning, secrets
+from ai_lessons.app import counted_elsewhere, meaning, secrets
 from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.entries import show
 from ai_lessons.app.lessons import is_firm
@@ -58,7 +58,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.lessons import USER, weakened
 from ai_lessons.model.links import wrong_kinds
-from ai_lessons.model.texts import first_of, one_line
+from ai_lessons.model.texts import first_of, one_line, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -192,7 +192,7 @@ def _texts_of_people(place: Path, form: str) -> dict[str, str]:
         if file.is_file() and file.stat().st_size <= git_files.READ_LIMIT:
             data = file.read_bytes()
             if not exporters.is_exported_rule(data):
-                text = checked_files.decoded(data) or ""
+                text = text_of(data) or ""
                 texts[file.relative_to(root).as_posix()] = text.replace("\r\n", "\n")
     return texts
 

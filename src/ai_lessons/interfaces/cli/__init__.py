@@ -26,7 +26,6 @@ GROUPS = {
     ),
     "recall": (f"{HERE}.recall:recall", "Find, read and run what is stored."),
     "admin": (f"{HERE}.admin:admin", "Set up, check and maintain the repository."),
-    "check": (f"{HERE}.recall:check", "Show which lines of your files break rules in force."),
 }
 
 SHORT = {

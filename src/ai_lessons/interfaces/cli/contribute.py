@@ -191,7 +191,6 @@ only_resources_option = click.option("--only-resources", is_flag=True, hidden=Tr
 @click.option(
     "--applies-to", metavar="GLOB", multiple=True, help="Replace all globs; may be given again."
 )
-@options.check_option
 @ADDED_TO_UPDATES
 @options.content_options
 @options.allow_secret_option

@@ -316,29 +316,6 @@ content_options = stack(
 )
 
 
-def _checks(_ctx: click.Context, _option: click.Parameter, text: str | None) -> object:
-    """A check, or a list of them, written as YAML. Raises InvalidEntry: it is none."""
-    from textwrap import indent
-
-    from ai_lessons.model.markdown import parse_mapping
-
-    if text is None or not text.lstrip().startswith(("[", "-")):
-        if text is None:
-            return None
-        return parse_mapping(text, "--check")
-    return parse_mapping(f"check:\n{indent(text, '  ')}", "--check", first_line=0)["check"]
-
-
-check_option = click.option(
-    "--check",
-    metavar="YAML",
-    callback=_checks,
-    help="What shows that it is broken. An edit: {files: …, regex: …, bad: …, good: …}, or pattern: of ast-grep. "
-    "A command: {command: go test, instead: make test, bad: …, good: …}. What was done: {changed: 'src/**', "
-    "unless_changed: 'tests/**', bad: …, good: …}, or ran: make lint. Each with enforce: tell, ask or deny.",
-)
-
-
 RELATION = OneOf(Relation, "relation")
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")

@@ -15,7 +15,7 @@ from ai_lessons.interfaces import agent_text, output, text_jobs
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import options, text_input
 from ai_lessons.interfaces.cli.aliases import ALIASES
-from ai_lessons.interfaces.cli.command import Argument, Command, Group, Tool
+from ai_lessons.interfaces.cli.command import Argument, Group, Tool
 from ai_lessons.interfaces.output import clean, is_terminal
 from ai_lessons.model.entries import Filter
 
@@ -371,52 +371,3 @@ def why_told(call: Call, session: str | None) -> None:
 
 
 recall.add_aliases(*ALIASES["recall"])
-
-
-@click.command(
-    "check",
-    cls=Command,
-    examples=[
-        "",
-        "src --since origin/main",
-        "--baseline known.json --write-baseline",
-        "--format sarif",
-    ],
-)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE_NAME)
-@click.option(
-    "--since",
-    metavar="REV",
-    default="",
-    help="Only lines that changed since the branch left this commit.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
-    help="text: path:line: message; sarif: 2.1.0.",
-)
-@click.option(
-    "--baseline", metavar="FILE", default="", help="Leave out the findings that are in this file."
-)
-@click.option("--write-baseline", is_flag=True, help="Write what is found now into the baseline.")
-@options.several(
-    "--project", "projects", metavar="P", text="Rules of this project, in place of the folder's;"
-)
-def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
-    """Show which lines of your files break rules in force that carry a check.
-
-    Exit code 1 if any does.
-
-    A comment on the line, or alone above it, allows it: `ai-lessons: allow R-5N1QTC because
-    REASON`.
-    """
-    report = app.rule_checks.check(call.library, paths, **how)
-    if form == "text":
-        call.answer(report, text_jobs.check_report)
-    else:
-        click.echo(output.dump(report if form == "json" else text_jobs.sarif(report)))
-        call.note(report.notes)
-    return int(report.broken)

@@ -46,7 +46,7 @@ to_contribute, to_admin = Group("contribute"), Group("admin")
 ADDED_TO_RULES = added_to("contribute suggest-rule")
 RULE_ARGUMENTS: list[str | Argument] = [
     "title", "rationale", Argument("content", default=""), "tags", "linked_lessons", "linked_resources", "project",
-    Argument("applies_to", note="globs of files"), Argument("check", note="YAML: files, regex, bad, good"),
+    Argument("applies_to", note="globs of files"),
     *ADDED_TO_RULES.arguments,
 ]  # fmt: skip
 
@@ -70,12 +70,6 @@ RULE_ARGUMENTS: list[str | Argument] = [
 @options.tags_option
 @options.project_option
 @options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
-@options.check_option
-@click.option(
-    "--from-fix",
-    metavar="COMMIT",
-    help="Draft the check from a commit of the code that you stand in.",
-)
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option(
     "--link-script",
@@ -94,9 +88,8 @@ RULE_ARGUMENTS: list[str | Argument] = [
     "--yes", is_flag=True, help="With --approve: do not ask; needed where there is no terminal."
 )
 def suggest_rule(
-    call: Call, /, content: str | None, file: str | None, from_fix: str | None, *, approve: bool, yes: bool,
-    **fields: Any,
-) -> None:  # fmt: skip
+    call: Call, /, content: str | None, file: str | None, *, approve: bool, yes: bool, **fields: Any
+) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     if approve:
         # before anything is written
@@ -106,18 +99,11 @@ def suggest_rule(
     # what a link says follows from the kind of its end
     links = tuple(("", ref) for ref in linked)
     project = fields.pop("project") or ""
-    if from_fix:
-        if fields["check"] is not None:
-            raise UsageError(
-                "a check is either stated or drafted from a fix", hint="--check or --from-fix"
-            )
-        drafted = app.rule_checks.draft(call.library, from_fix)
-        fields["check"] = drafted.check
-        call.note([text_jobs.drafted(drafted)])
     of_features = ADDED_TO_RULES.taken(fields)
     text = text_input.new_text(content, file) or ""
     draft = RuleDraft(content=text, links=links, project=project, options=of_features, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
+    call.note(made.notes)
     if approve:
         (shown,) = shown_and_confirmed(
             call, [made.branch], yes=yes, refused="not approved; it waits as a proposal"

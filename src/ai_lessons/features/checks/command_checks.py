@@ -1,11 +1,11 @@
-"""A check on commands: which call of a program breaks a rule, before it runs. Pure."""
+"""A check on commands: which call of a program breaks a rule, before it runs."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.model.rule_checks import InvalidPattern, LineRegex
+from ai_lessons.features.checks.regexes import InvalidPattern, LineRegex
 from ai_lessons.model.shell import LONGEST, Command, commands_in, program_of
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ class Form(NamedTuple):
     def _fits(self, other: Form) -> bool:
         if self.program != other.program:
             return False
-        for option in self.options:
-            if not _has(other.options, option):
-                return False
+        if not all(_has(other.options, option) for option in self.options):
+            return False
         named, called = self.subcommands, other.subcommands
         if self.program in _SEVERAL_TARGETS:
             # `make clean all` calls `all`, too
@@ -76,9 +75,8 @@ def _has(options: Sequence[str], option: str) -> bool:
 
     `--force=x` is `--force`, and `-rf` holds `-r`.
     """
-    for other in options:
-        if other == option or other.startswith(f"{option}="):
-            return True
+    if any(other == option or other.startswith(f"{option}=") for other in options):
+        return True
     letters = option[1:]
     if option.startswith("--") or not letters.isalpha() or len(letters) > 3:
         # longer ones are words: `-run`
@@ -123,16 +121,16 @@ def form_of(text: str) -> Form | None:
     commands = commands_in(text)
     if not commands:
         return None
-    for mark in ("&&", "|", ";", "\n"):
-        if mark in text:
-            # several commands, of which none is meant more than the others
-            return None
+    if any(mark in text for mark in ("&&", "|", ";", "\n")):
+        # several commands, of which none is meant more than the others
+        return None
+    # behind `python -m` the module is what is meant
     return list(_called(commands[0].words))[-1]
 
 
 def calls(texts: Iterable[str], line: str) -> list[Command]:
     """The commands of a line that one of the texts names."""
-    forms = [*filter(None, map(form_of, texts))]
+    forms = [form for form in map(form_of, texts) if form is not None]
     named: list[Command] = []
     for command in commands_in(line):
         if any(form.fits(command.words) for form in forms):
@@ -145,7 +143,7 @@ class CommandCheck(NamedTuple):
 
     `instead`: what to run in its place. `unless_said`: a regex of what a person said; then it is no
     breach. `bad` and `good` are command lines that break and keep the rule; `enforce` is as in
-    `rule_checks.Check`.
+    `text_checks.TextCheck`.
     """
 
     command: tuple[str, ...]

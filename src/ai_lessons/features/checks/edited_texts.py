@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.checked_files import new_lines, seen
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.features.checks.reading import LARGEST, every_line, new_lines, seen
 from ai_lessons.model.edits import (
     APPENDED,
     CELL,
@@ -27,12 +27,11 @@ from ai_lessons.model.edits import (
     UNSEEN,
     Edit,
 )
-from ai_lessons.model.rule_checks import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.model.rule_checks import Check
+    from ai_lessons.features.checks.text_checks import TextCheck
 
 # files of a folder that is moved, which are looked at
 MOST_MOVED = 200
@@ -58,7 +57,7 @@ class EditedFile(NamedTuple):
             os.path.isdir(self.path) or not {"*", "?", "["}.isdisjoint(self.path)
         )
 
-    def concerns(self, check: Check, names: Sequence[str]) -> bool:
+    def concerns(self, check: TextCheck, names: Sequence[str]) -> bool:
         """Whether a check looks at the file, by its names in the project, or at one that may lie below it."""
         if not names or not check.files:
             return True
@@ -216,11 +215,6 @@ def _with_matches(text: str, edit: Edit) -> str | None:
         return str(re2.compile(f"(?ms){edit.old}").sub(lambda _match: edit.new, text))
     except re2.error:
         return None
-
-
-def every_line(text: str) -> frozenset[float]:
-    """The numbers of all lines of a text."""
-    return frozenset(range(1, text.count("\n") + 2))
 
 
 def _of_loose(before: str, part: str, *, may_stay: bool) -> tuple[str, frozenset[float]]:

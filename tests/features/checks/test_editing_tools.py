@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import rule_checks
+from ai_lessons.features.checks.edits import broken_by
 from ai_lessons.interfaces import agent_hook
 from ai_lessons.model.edits import Edit
 from ai_lessons.model.markdown import render
@@ -15,7 +15,7 @@ from app.world import World
 from real_world import Git, commit_all, put_file
 
 CALLS: dict[str, dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "interfaces/editing_calls.json").read_text()
+    (Path(__file__).parent / "editing_calls.json").read_text()
 )
 BAD = "console.log(1)"
 HIDDEN = {
@@ -79,7 +79,7 @@ def why(world: World, shop: Path, event: dict[str, Any]) -> list[str]:
 def broken(world: World, shop: Path, *edits: Edit) -> list[str]:
     reading = (world.opened[-1] if world.opened else world.fresh()).reading
     reading.current()
-    rules, _ = rule_checks.broken_by(reading, edits, shop, [])
+    rules, _ = broken_by(reading, edits, shop, [])
     return [rule.why for rule in rules]
 
 

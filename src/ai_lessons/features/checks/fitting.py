@@ -1,11 +1,12 @@
-"""A check that fits what a rule says in words: the command, or the habit, that it names. Pure."""
+"""A check that fits what a rule says in words: the command, or the habit, that it names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.model import check_forms, expression
-from ai_lessons.model.command_checks import form_of
+from ai_lessons.features.checks import forms
+from ai_lessons.features.checks.command_checks import form_of
+from ai_lessons.model import expression
 from ai_lessons.model.shell import program_of
 from ai_lessons.model.statements import sentences
 
@@ -41,7 +42,7 @@ def fitting(title: str, text: str, files: Sequence[str] = ()) -> dict[str, Any] 
     """
     for sentence in [title, *sentences(text)]:
         for check in _drafts(sentence.replace("\u2019", "'"), list(files)):
-            if not any(check_forms.faults({"check": check})):
+            if not any(forms.faults({"check": check})):
                 return check
     return None
 
@@ -51,6 +52,7 @@ def _drafts(sentence: str, files: list[str]) -> Iterator[dict[str, Any]]:
     commands = [match for match in _CODE.finditer(sentence) if _is_command(match[1])]
     for match in commands:
         before = sentence[: match.start()]
+        # `make test`, where a sentence says "not `go test`"
         in_its_place = [other[1] for other in commands if other[1] != match[1]]
         if _INSTEAD.search(before) and in_its_place:
             samples = {"bad": match[1], "good": in_its_place[0]}
@@ -68,11 +70,9 @@ def _drafts(sentence: str, files: list[str]) -> Iterator[dict[str, Any]]:
 
 def _is_command(text: str) -> bool:
     words = text.split()
-    return (
-        bool(words)
-        and program_of(words[0]) in " ".join(_PROGRAMS).split()
-        and form_of(text) is not None
-    )
+    if not words or program_of(words[0]) not in " ".join(_PROGRAMS).split():
+        return False
+    return form_of(text) is not None
 
 
 def _sample(glob: str) -> str:

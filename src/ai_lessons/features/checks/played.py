@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ai_lessons.features.checks.command_checks import CommandCheck
+from ai_lessons.features.checks.done_checks import DoneCheck, Succeeded
 from ai_lessons.git import external_files
-from ai_lessons.model.command_checks import CommandCheck
-from ai_lessons.model.done_checks import DoneCheck, Succeeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.model.check_forms import AnyCheck
+    from ai_lessons.features.checks.forms import AnyCheck
     from ai_lessons.model.transcripts import Transcript
 
 
@@ -30,14 +30,8 @@ def would_speak(checks: Sequence[CommandCheck | DoneCheck], transcript: Transcri
 
     Raises InvalidPattern.
     """
-    of_commands = []
-    for check in checks:
-        if isinstance(check, CommandCheck):
-            of_commands.append(check)
-    of_what_was_done = []
-    for check in checks:
-        if isinstance(check, DoneCheck):
-            of_what_was_done.append(check)
+    of_commands = [check for check in checks if isinstance(check, CommandCheck)]
+    of_what_was_done = [check for check in checks if isinstance(check, DoneCheck)]
     remarks, succeeded, edits = list[str](), list[Succeeded](), dict[str, float]()
 
     def is_left_broken() -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.command_checks import CommandCheck, calls, form_of
+from ai_lessons.features.checks.command_checks import CommandCheck, calls, form_of
 from ai_lessons.model.shell import LONGEST, commands_in
 
 RUNS = (

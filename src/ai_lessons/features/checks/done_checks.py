@@ -1,10 +1,10 @@
-"""A check on what was done: which files changed, which others did not, and what ran after. Pure."""
+"""A check on what was done: which files changed, which others did not, and what ran after."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.model.command_checks import calls, form_of
+from ai_lessons.features.checks.command_checks import calls, form_of
 from ai_lessons.model.layout import any_match
 from ai_lessons.model.simple_commands import base_name
 
@@ -44,11 +44,7 @@ class DoneCheck(NamedTuple):
 
     def concerned(self, paths: Iterable[str]) -> list[str]:
         """Those of the paths that the check is about."""
-        concerned: list[str] = []
-        for path in paths:
-            if any_match(self.changed, [path]):
-                concerned.append(path)
-        return concerned
+        return [path for path in paths if any_match(self.changed, [path])]
 
     def other_changed(self, paths: Collection[str]) -> bool:
         """Whether something changed that keeps the rule."""
@@ -62,6 +58,7 @@ class DoneCheck(NamedTuple):
         paths = self.concerned(edits)
         if not paths or self.other_changed(edits.keys()):
             return []
+        # what ran before the last edit has not seen it
         last = max(edits[path] for path in paths)
         if any(done.at >= last and self._has_run(done) for done in succeeded):
             return []
@@ -80,29 +77,20 @@ class DoneCheck(NamedTuple):
         >>> DoneCheck(("*.go",), ("*_test.go",)).sentence(["src/cart.go"])
         '`cart.go` changed and no test `*_test.go` did'
         """
-        names = []
-        for path in paths:
-            names.append(f"`{base_name(path)}`")
+        names = [f"`{base_name(path)}`" for path in paths]
+        changed = ", ".join(names[:2])
         if len(names) > 2:
-            further = f" and {len(names) - 2} more"
-        else:
-            further = ""
-        changed = f"{', '.join(names[:2])}{further} changed"
-        if self.ran:
-            since = " since"
-        else:
-            since = ""
-        return f"{changed} and {self.missing}{since}"
+            changed += f" and {len(names) - 2} more"
+        since = " since" if self.ran else ""
+        return f"{changed} changed and {self.missing}{since}"
 
     @property
     def missing(self) -> str:
         """What did not happen where the rule is broken."""
         parts = list[str]()
         if self.unless_changed:
-            if all("test" in glob for glob in self.unless_changed):
-                tests = "test "
-            else:
-                tests = ""
+            are_tests = all("test" in glob for glob in self.unless_changed)
+            tests = "test " if are_tests else ""
             parts.append(f"no {tests}{_listed(self.unless_changed)} did")
         if self.ran:
             parts.append(f"{_listed(self.ran)} did not succeed")
@@ -114,7 +102,9 @@ class DoneCheck(NamedTuple):
             parts += [f"unless {_listed(self.unless_changed)} changed"]
         if self.ran:
             parts += [f"unless {_listed(self.ran)} ran after"]
-        return " ".join(parts) + (f" ({self.enforce})" if self.enforce else "")
+        if self.enforce:
+            parts += [f"({self.enforce})"]
+        return " ".join(parts)
 
 
 def _listed(texts: Iterable[str]) -> str:
