@@ -107,7 +107,13 @@ def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
             yield agent
 
 
-TOOLS_OF_FEATURES = {"run_script": "scripts", "load_lessons": "lesson_program", "promote": "tiers"}
+TOOLS_OF_FEATURES = {
+    "add_resource": "intake",
+    "load_lessons": "lesson_program",
+    "promote": "tiers",
+    "refresh_resource": "intake",
+    "run_script": "scripts",
+}
 
 
 def of_features_here(tools: Iterable[str]) -> list[str]:
