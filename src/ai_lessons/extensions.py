@@ -86,9 +86,9 @@ class Feature(NamedTuple):
     - `elsewhere`: a class that leads to texts outside of the repository, whose path stands in its
       facts as `elsewhere`, see `search.catalog_update.Elsewhere`.
     - `problems`: what is wrong with an entry, as (key, sentence), see `model.checks.check_entry`.
-    - `names`: what an entry names beside globs of files, see `model.names`.
     - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
-      `facts_version` is raised where the same entry would give others.
+      `facts_version` is raised where the same entry would give others. Of some keys the core knows
+      the meaning: see `model.names`.
     - `unproven`: why something that an entry states could not be tried here, see `app.effects`.
     - `notes`: sentences below an answer, and `notes_whole`: below an entry that is shown whole, see
       `app.notes`; `beside`: a verdict on an entry that is shown.
@@ -140,7 +140,6 @@ class Feature(NamedTuple):
     planners: Mapping[str, str] = NOTHING
     elsewhere: str = ""
     problems: str = ""
-    names: str = ""
     facts: str = ""
     facts_version: int = 1
     notes: str = ""

@@ -77,7 +77,6 @@ ROWS: tuple[Feature, ...] = (
         ),
         keys=("about",),
         problems="facts:problems",
-        names="facts:names",
         facts="facts:of_entry",
         beside="verdicts:beside",
         shown={"about": "facts:in_words"},

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression, failures
-from ai_lessons.model.names import COMMANDS
+from ai_lessons.model.names import COMMANDS, names_of_summary
 from ai_lessons.model.shell import commands_in
 from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING, base_name, simple_commands
 
@@ -156,7 +156,7 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     """
     pattern = summary.pattern
     named: list[Form] = []
-    for text in summary.names.get(COMMANDS, ()):
+    for text in names_of_summary(summary).get(COMMANDS, ()):
         named += named_forms(f"`{text}`")
     surely = bool(summary.told_by or summary.firm)
     for form in forms_of(pattern):

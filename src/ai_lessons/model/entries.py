@@ -462,8 +462,6 @@ class EntrySummary(NamedTuple):
     tier: str = "user"
     score: float | None = None
     created: str = ""
-    # beside its globs: see `model.names`
-    names: Mapping[str, Sequence[str]] = MappingProxyType({})
     applies_to: str | Sequence[str] | None = None
     review_by: str = ""
     reviewed: str = ""

@@ -1,28 +1,38 @@
-"""What an entry names beside its globs of files, as features read it from their keys."""
+"""What an entry names beside its globs of files, as features keep it among their facts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons import extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from ai_lessons.model.entries import Entry
+    from ai_lessons.model.entries import Entry, EntrySummary
 
-# Commands, as they are typed
+# Keys of facts, each a list of texts. Commands are as they are typed.
 COMMANDS = "commands"
-# Places in code: a path, perhaps with a symbol behind `::`
-CODE = "code"
+# A place is a path, perhaps with a symbol behind `::`
+PLACES = "places"
+PACKAGES = "packages"
 
 
 def names_of(entry: Entry) -> dict[str, list[str]]:
-    """What an entry names, by sort: `COMMANDS`, `CODE`, and what a feature calls otherwise."""
+    """What an entry names, by sort, as its file states it."""
+    facts = [facts_of(entry) for _, facts_of in extensions.concerning("facts", entry.fields)]
+    return _names_in(facts)
+
+
+def names_of_summary(summary: EntrySummary) -> dict[str, list[str]]:
+    """What an entry names, by sort, as the catalog has it."""
+    return _names_in((summary.facts or {}).values())
+
+
+def _names_in(facts_of_features: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
-    for _, names_in in extensions.concerning("names", entry.fields):
-        stated: Mapping[str, Sequence[str]] = names_in(entry)
-        for sort, texts in stated.items():
-            if texts:
-                names.setdefault(sort, []).extend(texts)
+    for facts in facts_of_features:
+        for sort in (PLACES, PACKAGES, COMMANDS):
+            if sort in facts:
+                names.setdefault(sort, []).extend(facts[sort])
     return names

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import extensions
 from ai_lessons.model.entries import KINDS, Kind, Status, handle
 from ai_lessons.model.layout import blob_id
-from ai_lessons.model.names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -144,7 +143,6 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields["claimed"] = claimed_of(stated)
     elif entry.kind is Kind.DOC and entry.status is not Status.ACTIVE:
         fields["status"] = entry.status.value
-    fields["names"] = names_of(entry)
     if entry.doubtful:
         fields["doubtful"] = entry.doubtful
     if entry.hidden:

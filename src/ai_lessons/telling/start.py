@@ -13,6 +13,7 @@ from ai_lessons.git import external_files
 from ai_lessons.learning.selection import STARTER, NotShown
 from ai_lessons.model import agent_hosts, command_forms, expression
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
+from ai_lessons.model.names import names_of_summary
 from ai_lessons.model.statements import says
 from ai_lessons.telling.matching import project_of
 
@@ -141,7 +142,7 @@ def _left_out(
 
 
 def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
-    names_something = bool(summary.applies_to or summary.names or summary.told_by)
+    names_something = bool(summary.applies_to or names_of_summary(summary) or summary.told_by)
     waits = names_something or bool(command_forms.forms_of(summary.pattern))
     prescribes = bool(summary.pattern) or says(summary.title, text)
     return _Place(summary, prescribes, waits, usage.tallies.needed)

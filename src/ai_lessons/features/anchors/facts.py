@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.features.anchors.anchors import MOST, Anchor, anchors_of, commands_of, faults
 from ai_lessons.model.entries import ABOUT
-from ai_lessons.model.names import CODE, COMMANDS
+from ai_lessons.model.names import COMMANDS, PACKAGES, PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ai_lessons.app.workspace import Reading
-    from ai_lessons.model.entries import Entry
+    from ai_lessons.model.entries import Entry, EntrySummary
 
-PACKAGES = "packages"
+NAME = "anchors"
 
 _TEXT = {"type": "string"}
 SCHEMA = {
@@ -30,23 +30,23 @@ SCHEMA = {
 
 
 def of_entry(entry: Entry) -> Mapping[str, Any]:
-    """The value of `about`, where something in it can be read."""
+    """The value of `about`, where something in it can be read, and what that names."""
     stated = entry.fields[ABOUT]
-    if anchors_of(stated) or commands_of(stated):
-        return {ABOUT: stated}
-    return {}
-
-
-def names(entry: Entry) -> Mapping[str, list[str]]:
-    """The places, packages and commands that an entry names in `about`."""
-    stated = entry.fields[ABOUT]
-    code, packages = list[str](), list[str]()
+    places, packages = list[str](), list[str]()
     for anchor in anchors_of(stated):
         if anchor.package:
             packages.append(str(anchor))
         else:
-            code.append(str(anchor))
-    return {CODE: code, PACKAGES: packages, COMMANDS: list(commands_of(stated))}
+            places.append(str(anchor))
+    names = {PLACES: places, PACKAGES: packages, COMMANDS: list(commands_of(stated))}
+    facts: dict[str, Any] = {}
+    for sort, texts in names.items():
+        # the catalog looks for the key of a sort in its text
+        if texts:
+            facts[sort] = texts
+    if facts:
+        facts[ABOUT] = stated
+    return facts
 
 
 def problems(entry: Entry) -> Iterator[tuple[str, str]]:
@@ -55,24 +55,24 @@ def problems(entry: Entry) -> Iterator[tuple[str, str]]:
         yield ABOUT, fault
 
 
-def anchors_by_entry(reading: Reading) -> dict[str, tuple[Anchor, ...]]:
-    """The anchors of the entries that state any, by id. The catalog is up to date."""
-    anchors = {}
-    for entry_id, facts in reading.catalog.facts("anchors").items():
+def anchors_in(summary: EntrySummary) -> tuple[Anchor, ...]:
+    """The anchors that an entry states."""
+    facts = (summary.facts or {}).get(NAME, {})
+    return anchors_of(facts.get(ABOUT))
+
+
+def anchors_by_entry(reading: Reading) -> Iterator[tuple[str, tuple[Anchor, ...]]]:
+    """The ids of entries that state anchors, with these. The catalog is up to date."""
+    for entry_id, facts in reading.catalog.facts(NAME).items():
         stated = anchors_of(facts[ABOUT])
         if stated:
-            anchors[entry_id] = stated
-    return anchors
+            yield entry_id, stated
 
 
-def commands_by_entry(reading: Reading) -> dict[str, tuple[str, ...]]:
-    """The commands of the entries that state any, by id."""
-    commands = {}
-    for entry_id, facts in reading.catalog.facts("anchors").items():
-        stated = commands_of(facts[ABOUT])
-        if stated:
-            commands[entry_id] = stated
-    return commands
+def with_facts(reading: Reading, summaries: Iterable[EntrySummary]) -> list[EntrySummary]:
+    """Those of some entries that state anything."""
+    ids = reading.catalog.facts(NAME)
+    return [summary for summary in summaries if summary.id in ids]
 
 
 def in_words(stated: object) -> list[str]:

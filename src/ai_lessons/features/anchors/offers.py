@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ai_lessons.telling.offers import Occasion
 
 _TOLD = frozenset({Kind.RULE, Kind.LESSON})
-_WHOLE_STATUSES = frozenset({"", Status.ACTIVE.value})
+# a rule states no status
+_ACTIVE = frozenset({"", Status.ACTIVE.value})
 
 # a file's name in its project, and an edit of it
 NamedEdits = list[tuple[str, "Edit"]]
@@ -49,7 +50,7 @@ def before_a_tool(reading: Reading, occasion: Occasion) -> Iterator[Offer]:
             edits += [(name, edit) for name in names_in_project(edit.path, cwd)]
     levels: dict[str, int] = {}
     installed = set()
-    for entry_id, anchors in anchors_by_entry(reading).items():
+    for entry_id, anchors in anchors_by_entry(reading):
         level = _closest(anchors, paths, edits)
         if level is not None:
             levels[entry_id] = level
@@ -68,7 +69,7 @@ def before_a_tool(reading: Reading, occasion: Occasion) -> Iterator[Offer]:
 
 def _told_at_all(reading: Reading, ids: Iterable[str]) -> Iterator[EntrySummary]:
     for summary in reading.catalog.many(ids).values():
-        if summary.kind in _TOLD and summary.status in _WHOLE_STATUSES:
+        if summary.kind in _TOLD and summary.status in _ACTIVE:
             yield summary
 
 

@@ -11,13 +11,14 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.anchors import definitions, verdicts
 from ai_lessons.features.anchors.anchors import Anchor, parse, sorted_out
 from ai_lessons.features.anchors.code_folder import CodeFolder, code_around
-from ai_lessons.features.anchors.facts import anchors_by_entry, commands_by_entry
+from ai_lessons.features.anchors.facts import anchors_in, with_facts
 from ai_lessons.features.anchors.fingerprints import Verdict
 from ai_lessons.features.anchors.resolving import anchor_as_typed
 from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.git import external_files
 from ai_lessons.model import layout
-from ai_lessons.model.entries import EntrySummary, Kind, json_fields
+from ai_lessons.model.entries import EntrySummary, Filter, Kind, json_fields
+from ai_lessons.model.names import COMMANDS, names_of_summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,10 +62,9 @@ def about(library: Library, place: str) -> tuple[EntryAbout, ...]:
 
 def _about_a_command(reading: Reading, asked: str) -> list[EntryAbout]:
     """The active entries that speak of a command."""
-    stated = commands_by_entry(reading)
     hits: list[EntryAbout] = []
-    for summary in verdicts.active_among(reading, stated):
-        for command in stated[summary.id]:
+    for summary in with_facts(reading, reading.catalog.select(Filter())):
+        for command in names_of_summary(summary).get(COMMANDS, ()):
             if _goes_on(command, asked) or _goes_on(asked, command):
                 hits.append(EntryAbout(summary, f"command: {command}", Verdict.HOLDS))
     return hits
@@ -94,11 +94,10 @@ def _with_globs_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[En
 def _with_anchors_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[EntryAbout]:
     """The active entries whose anchors name a place, as it was or as it is called by now."""
     hits: list[EntryAbout] = []
-    stated = anchors_by_entry(reading)
     summaries, looked = verdicts.active(reading)
     for summary in summaries:
         rows = {row.anchor: row for row in looked.get(summary.id, ())}
-        for anchor in stated[summary.id]:
+        for anchor in anchors_in(summary):
             row = rows.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
             names = [anchor]
             if row.place:

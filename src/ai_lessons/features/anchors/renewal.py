@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.app.additions import Renewed
 from ai_lessons.features.anchors.anchors import Anchor, anchors_of, commands_of, parse
 from ai_lessons.features.anchors.code_folder import CodeFolder, code_around
-from ai_lessons.features.anchors.facts import anchors_by_entry
+from ai_lessons.features.anchors.facts import anchors_in
 from ai_lessons.features.anchors.fingerprints import SILENCED, State, Verdict, still_stated
 from ai_lessons.features.anchors.parts import plain
 from ai_lessons.model.entries import ABOUT
@@ -135,7 +135,7 @@ def code_diff(repo: RepositorySession, summary: EntrySummary) -> str:
     if code is None:
         return ""
     diffs = []
-    for anchor in anchors_by_entry(repo).get(summary.id, ()):
+    for anchor in anchors_in(summary):
         diff = code.diff(anchor, code.look(anchor, summary.project))
         if diff:
             diffs.append(diff)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from ai_lessons.app.answers import Stale
 from ai_lessons.app.outdated import Outdated
 from ai_lessons.features.anchors.code_folder import UNASKED, code_around
-from ai_lessons.features.anchors.facts import anchors_by_entry
+from ai_lessons.features.anchors.facts import NAME, anchors_in
 from ai_lessons.features.anchors.fingerprints import SILENCED, Verdict
 from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.model.entries import Beside, EntrySummary, Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.app.workspace import Reading, RepositorySession
     from ai_lessons.features.anchors.anchors import Anchor
@@ -42,25 +42,21 @@ def look_at(
     Left out: entries without anchors, and those whose code is not around the caller.
     `unasked`: history is asked little, else so many `questions` (None: all that there are).
     """
-    stated = anchors_by_entry(reading)
     by_repository: dict[int, list[EntrySummary]] = {}
     for summary in summaries:
-        if summary.id in stated:
+        if anchors_in(summary):
             repository = reading.of(summary.id)
             by_repository.setdefault(id(repository), []).append(summary)
     if unasked:
         questions = UNASKED
     looked: Looked = {}
     for group in by_repository.values():
-        looked |= _look_from(reading.of(group[0].id), group, stated, questions)
+        looked |= _look_from(reading.of(group[0].id), group, questions)
     return looked
 
 
 def _look_from(
-    repository: RepositorySession,
-    group: Iterable[EntrySummary],
-    stated: Mapping[str, Sequence[Anchor]],
-    questions: int | None,
+    repository: RepositorySession, group: Iterable[EntrySummary], questions: int | None
 ) -> Looked:
     """As `look_at`, of entries of one repository."""
     code = code_around(repository, questions)
@@ -69,7 +65,7 @@ def _look_from(
     owners: list[str] = []
     anchors_with_project: list[tuple[Anchor, str]] = []
     for summary in group:
-        for anchor in stated[summary.id]:
+        for anchor in anchors_in(summary):
             owners.append(summary.id)
             anchors_with_project.append((anchor, summary.project))
     # all at once: git starts once for all of them
@@ -86,13 +82,12 @@ def beside(
 ) -> dict[str, Beside]:
     """The verdicts on entries that are shown; of those whose code is not here no more than that."""
     looked = look_at(reading, shown, unasked=unasked)
-    stated = anchors_by_entry(reading)
     verdicts = {}
     for summary in shown:
         if summary.id in looked:
             verdicts[summary.id] = as_beside(looked[summary.id])
-        elif summary.id in stated:
-            away = [(str(anchor), _NOT_COMPARED) for anchor in stated[summary.id]]
+        else:
+            away = [(str(anchor), _NOT_COMPARED) for anchor in anchors_in(summary)]
             verdicts[summary.id] = Beside(details=away)
     return verdicts
 
@@ -111,10 +106,7 @@ def as_beside(rows: Sequence[AnchorVerdict]) -> Beside:
 
 def active(reading: Reading) -> tuple[list[EntrySummary], Looked]:
     """The active entries that speak of code, with their verdicts on them, and what became of it."""
-    stated = anchors_by_entry(reading)
-    if not stated:
-        return [], {}
-    summaries = active_among(reading, stated)
+    summaries = with_anchors(reading)
     looked = look_at(reading, summaries, questions=_QUESTIONS)
     judged = []
     for summary in summaries:
@@ -125,13 +117,12 @@ def active(reading: Reading) -> tuple[list[EntrySummary], Looked]:
     return judged, looked
 
 
-def active_among(reading: Reading, ids: Container[str]) -> list[EntrySummary]:
-    """The active ones of these entries, the newest first."""
-    summaries = []
-    for summary in reading.catalog.select(Filter()):
-        if summary.id in ids:
-            summaries.append(summary)
-    return summaries
+def with_anchors(reading: Reading) -> list[EntrySummary]:
+    """The active entries that state anchors, the newest first."""
+    if not reading.catalog.facts(NAME):
+        # no need to read all entries
+        return []
+    return [summary for summary in reading.catalog.select(Filter()) if anchors_in(summary)]
 
 
 def outdated(repository: RepositorySession) -> Iterator[Outdated]:
@@ -165,13 +156,12 @@ def stale(repository: RepositorySession) -> Iterator[Stale]:
 
 def elsewhere(repository: RepositorySession) -> list[str]:
     """The names of the code that active entries speak of and that is not here."""
-    stated = anchors_by_entry(repository)
     summaries, _ = active(repository)
     names = set()
     for summary in summaries:
         if summary.beside.verdict:
             continue
-        for anchor in stated[summary.id]:
+        for anchor in anchors_in(summary):
             # a package is in no folder
             if not anchor.package:
                 names.add(anchor.repository or summary.project)

@@ -18,7 +18,7 @@ from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms
 from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, Kind
 from ai_lessons.model.layout import any_match
-from ai_lessons.model.names import CODE, COMMANDS, names_of
+from ai_lessons.model.names import COMMANDS, PLACES, names_of
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _says_again(title: str, moment: Moment) -> bool:
 def _globs_of(entry: Entry, applies_to: Iterable[str]) -> list[str]:
     """The files that an entry names."""
     globs = list(applies_to)
-    for place in names_of(entry).get(CODE, ()):
+    for place in names_of(entry).get(PLACES, ()):
         globs.append(place.partition("::")[0])
     return globs
 
