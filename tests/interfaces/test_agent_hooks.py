@@ -147,43 +147,40 @@ def test_a_lesson_saved_a_moment_ago_comes_before_the_next_edit_of_a_notebook_to
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
 
 
-def test_one_call_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
-    for n in range(7):
-        title = f"Lesson {n} of `git push`"
-        add(knowledge, f"global/lessons/{n}.md", f"7FFFF{n}", title)
-    told = [host.hear("before_git_push").count("- [L-7FFFF") for _ in range(5)]
-    assert told == [2, 2, 2, 1, 0]
+NAMES_THE_FILE = 'applies_to:\n  - "workflows/a.py"\n'  # that is edited
+
+
+def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
+    for n in range(3):
+        add(knowledge, f"global/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", NAMES_THE_FILE)
+    told = [host.hear("before_edit").count("- [L-7FFFF") for _ in range(3)]
+    assert told == [2, 1, 0]
 
 
 def test_an_entry_that_does_not_fit_whole_is_told_when_there_is_room_and_explained_where_there_is_none(
     host: Host, knowledge: Path
 ) -> None:
     contents = [letter * 230 for letter in "abc"]
+    files = {content: f"global/lessons/{content[0]}.md" for content in contents}
 
-    def state(of_what: str = "") -> None:
-        for content in contents:
+    def state(more: str) -> None:
+        for content, file in files.items():
             name = content[0]
-            add(
-                knowledge,
-                f"global/lessons/{name}.md",
-                f"7LNG0{name}".upper(),
-                f"Long {name}{of_what}",
-                "from: user\n",
-                content,
-            )
+            add(knowledge, file, f"7LNG0{name}".upper(), f"Long {name}", more, content)
 
-    state()
+    state("from: user\n")
     told = host.hear("session_start")
     assert (told.count("Long "), [content in told for content in contents]) == (3, [True] * 3)
-    state(" of `git push`")
-    told = host.hear("before_git_push")
+    state(f"from: user\n{NAMES_THE_FILE}")
+    told = host.hear("before_edit")
     assert (told.count("- [L-"), sum(content in told for content in contents)) == (2, 2)
-    assert host.hear("before_git_push").count("- [L-") == 1
-    add(knowledge, "global/lessons/l.md", "7KKKKK", "Long `git push`", body="y" * 3000)
-    add(knowledge, "global/lessons/m.md", "7MMMMM", "Much `git push`", body="z" * 820)
-    assert host.hear("before_git_push") == ""
-    event = host.event("before_git_push")
-    out = run_inside(["admin", "agent-hook", "--explain"], host.code, event).out
+    assert host.hear("before_edit").count("- [L-") == 1
+    for file in files.values():
+        (knowledge / file).unlink()
+    add(knowledge, "global/lessons/l.md", "7KKKKK", "Long", NAMES_THE_FILE, "y" * 3000)
+    add(knowledge, "global/lessons/m.md", "7MMMMM", "Much", NAMES_THE_FILE, "z" * 820)
+    assert host.hear("before_edit") == ""
+    out = run_inside(["admin", "agent-hook", "--explain"], host.code, host.event("before_edit")).out
     assert "not told: L-7KKKKK: its text does not fit whole" in out
     assert "not told: L-7MMMMM: its text does not fit whole" in out
 

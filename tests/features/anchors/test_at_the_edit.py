@@ -37,6 +37,16 @@ def test_an_anchor_brings_its_lesson_to_the_edit_of_its_symbol_and_to_no_other(
     assert edit(host, "round(sum(items), 2)", "0", "e", "other.py") == ""
 
 
+def test_what_is_about_the_code_is_told_however_many_there_are_a_few_at_each_edit(
+    host: Host, knowledge: Path
+) -> None:
+    about = "about:\n  - code: workflows/a.py::x\n"
+    for n in range(7):
+        add(knowledge, f"global/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", about)
+    told = [host.hear("before_edit").count("- [L-7FFFF") for _ in range(5)]
+    assert told == [2, 2, 2, 1, 0]
+
+
 def test_a_package_brings_its_lesson_where_it_is_imported_asked_for_or_installed(
     host: Host, knowledge: Path
 ) -> None:
