@@ -21,7 +21,7 @@ from unittest import mock
 
 import numpy as np
 
-from ai_lessons.app import search
+from ai_lessons.app import judging, search
 from ai_lessons.app.answers import Query
 from ai_lessons.app.workspace import Library, RepositorySession
 from ai_lessons.model.entries import Filter
@@ -153,7 +153,8 @@ def by_library(
                 for one in asked
             }
             weak = {one: answer for one, answer in answers.items() if answer.weak}
-            with mock.patch.object(search, "BAR", 0.0):
+            # both ask whether anything is surely an answer
+            with mock.patch.object(search, "BAR", 0.0), mock.patch.object(judging, "BAR", 0.0):
                 without = {
                     one: search.search(library, Query(questions.queries[one], plain=True))
                     for one in weak

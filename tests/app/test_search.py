@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, search
+from ai_lessons.app import editing, entries, health, hit_pieces, search
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
@@ -195,7 +195,9 @@ def test_by_words_alone_a_share_of_the_words_is_no_sure_answer(world: World) -> 
     ],
 )
 def test_words_of_the_question_are_marked_in_a_text(text: str, query: str, expected: str) -> None:
-    marked = "".join(f"[{piece}]" if hit else piece for piece, hit in search.pieces(text, query))
+    marked = "".join(
+        f"[{piece}]" if hit else piece for piece, hit in hit_pieces.pieces(text, query)
+    )
     assert marked.replace("][", "") == expected
 
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     # isort: off
     from ai_lessons.app import (
         additions as additions, agent_sessions as agent_sessions, alike_entries as alike_entries,
-        answers as answers, arrivals as arrivals, authorship as authorship,
+        answers as answers, arrivals as arrivals, asking as asking, authorship as authorship,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
         edited_files as edited_files, editing as editing, effects as effects, entries as entries,
-        health as health, index_places as index_places, index_upkeep as index_upkeep,
+        gathering as gathering, health as health, hit_pieces as hit_pieces,
+        index_places as index_places, index_upkeep as index_upkeep, judging as judging,
         kept_files as kept_files, lessons as lessons, link_effects as link_effects,
         linking as linking, meaning as meaning, merged_proposals as merged_proposals,
         migration as migration, notes as notes, open_repository as open_repository,

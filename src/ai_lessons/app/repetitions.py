@@ -80,8 +80,8 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     """
     repo = opened.reading
     repo.current()
-    app.search.refresh(repo)
-    similar = app.search.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
+    app.gathering.refresh(repo)
+    similar = app.gathering.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
     alike = [entry_id for entry_id, cosine in similar.items() if cosine >= ALIKE]
     ids = sorted(alike, key=similar.__getitem__)[::-1]
     summaries = repo.catalog.many(ids[: FEW_COPIES + 1])

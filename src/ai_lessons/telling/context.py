@@ -82,7 +82,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     # choose
     near = asked.lessons()[: 60 + 3 * injecting.budget]
     if near and query.query.strip():
-        similar = app.search.similarities(repo, query.query)
+        similar = app.gathering.similarities(repo, query.query)
     else:
         similar = {}
     fits = [

@@ -171,9 +171,9 @@ def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[s
         )
     similar: dict[str, float] = {}
     if alike and by_meaning:
-        app.search.refresh(repo)
+        app.gathering.refresh(repo)
         telling = f"{command}\n{failures.telling(output)}"
-        similar = app.search.similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
+        similar = app.gathering.similarities(repo, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {
         entry_id: failures.chance(much, similar.get(entry_id)) for entry_id, much in alike.items()
     }

@@ -240,7 +240,7 @@ def shared(entries: Sequence[EntrySummary]) -> list[str]:
 def marked(text: str, words: str) -> Markup:
     """A text with the words of a question marked."""
     if words:
-        pieces = app.search.pieces(text, words)
+        pieces = app.hit_pieces.pieces(text, words)
     else:
         pieces = [(text, False)]
     return Markup().join(
