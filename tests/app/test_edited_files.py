@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons import telling
-from ai_lessons.app import edited_files, editing, entries, health, validation
+from ai_lessons.app import edited_files, editing, entries, health, history_of_entries, validation
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.secrets import fingerprint
 from ai_lessons.features.lsp import server as lsp
@@ -45,7 +45,7 @@ def test_a_secret_that_was_saved_by_hand_is_masked_wherever_it_would_be_shown(
         shown,
         telling.context.find_context(library, ContextQuery(project="shop", query="robot")),
         entries.list_entries(library),
-        entries.diff(library, PATH),
+        history_of_entries.diff(library, PATH),
     ]
     assert secret.split("\n")[-2 if "\n" in secret else 0] not in "".join(map(repr, answers))
     assert TOKEN not in "".join(map(repr, answers))

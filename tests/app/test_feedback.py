@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, sharing
+from ai_lessons.app import editing, entries, history_of_entries, sharing
 from ai_lessons.app.workspace import Library
 from ai_lessons.git.event_log import FOLDER
 from app.world import DOC, LESSON, OTHER, CountingEmbedder, World, lesson, usage_of
@@ -30,7 +30,7 @@ def test_feedback_moves_the_confidence_that_the_author_gave_as_show_and_why_say(
     assert said.tallies.last_used == "2026-11-21T20:14:00Z"
     assert (
         entries.show(world.fresh(), LESSON).usage
-        == entries.why(world.library, LESSON).usage
+        == history_of_entries.why(world.library, LESSON).usage
         == said
     )
     world.committed(

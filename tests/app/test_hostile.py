@@ -14,6 +14,7 @@ from ai_lessons.app import (
     editing,
     entries,
     health,
+    history_of_entries,
     index_upkeep,
     pending_rules,
     proposals,
@@ -314,7 +315,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(
     assert [
         summary.title for summary in entries.list_entries(world.library, kinds=[Kind.RULE]).entries
     ] == ["New"]
-    entries.log(world.library, made_rule.handle)
+    history_of_entries.log(world.library, made_rule.handle)
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
@@ -359,12 +360,12 @@ def test_a_repository_without_commits_and_entries_answers_everything(
         with pytest.raises(NotFound, match="L-8F3K2A"):
             entries.show(library, "L-8F3K2A")
         (root / "note.md").write_text("# Note\n")
-        assert entries.log(library, "note.md") == ()
-        assert "+# Note" in entries.diff(library, "note.md")
+        assert history_of_entries.log(library, "note.md") == ()
+        assert "+# Note" in history_of_entries.diff(library, "note.md")
         made = editing.add_lesson(library, LessonDraft("The first"))
         assert made.commit == git(root, "rev-parse", "HEAD")
         assert git(root, "log", "--format=%s") == "Add lesson: The first"
-        assert entries.log(library, made.id)[0].commit == made.commit
+        assert history_of_entries.log(library, made.id)[0].commit == made.commit
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, linking, validation
+from ai_lessons.app import editing, entries, history_of_entries, lessons, linking, validation
 from ai_lessons.app.answers import LessonDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
@@ -36,7 +36,7 @@ def test_the_commit_says_which_agent_wrote_for_which_person(world: World) -> Non
     made = editing.add_lesson(library, LessonDraft("By an agent"))
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()
     assert trailers == [f"Entry: {made.id}", "Agent: claude", "Session: s-1"]
-    (revision,) = entries.log(library, made.handle)
+    (revision,) = history_of_entries.log(library, made.handle)
     assert dict(revision.trailers)["Agent"] == "claude"
     assert revision.author == "Test Person"
 
@@ -77,7 +77,7 @@ def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
     assert done.id == made.id
     assert not (world.root / "old").exists()
     assert world.status() == ""
-    assert [r.subject for r in entries.log(world.library, made.id)] == [
+    assert [r.subject for r in history_of_entries.log(world.library, made.id)] == [
         "Update lesson: movable",
         "Add lesson: movable",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import entries, pending, pending_rules, review, rule_audit
+from ai_lessons.app import entries, history_of_entries, pending, pending_rules, review, rule_audit
 from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposal_context import open_proposals
 from ai_lessons.app.proposals import make
@@ -435,7 +435,7 @@ def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way:
     assert (one.approved_by, one.suggested_by) == ("Curator <curator@x>", "Human <human@x>")
     assert one.title in {"PUT replaces the workflow", BRANCH}
     assert found.ok
-    lines = entries.why(world.fresh(), "L-8F3K2A").lines
+    lines = history_of_entries.why(world.fresh(), "L-8F3K2A").lines
     assert [
         line
         for line in lines

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, hit_pieces, search
+from ai_lessons.app import editing, entries, health, history_of_entries, hit_pieces, search
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import NotFound
 from ai_lessons.model.entries import Kind
@@ -127,7 +127,7 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
     library = world.library
     assert world.found("zanzibar deploying") == ["PUT replaces the workflow"]
     for ref in ("01JD3Z8QK5W7M2X9V4T6RRRR22", "R-RRRR22", path, str(world.root / path)):
-        for ask in (entries.show, entries.log, entries.diff, entries.related):
+        for ask in (entries.show, history_of_entries.log, history_of_entries.diff, entries.related):
             with pytest.raises(NotFound):
                 ask(library, ref)
         with pytest.raises(NotFound):

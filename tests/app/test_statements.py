@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, linking, outdated, repository_settings
+from ai_lessons.app import (
+    editing,
+    history_of_entries,
+    lessons,
+    linking,
+    outdated,
+    repository_settings,
+)
 from ai_lessons.app.answers import ContextQuery, LessonDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import Refused
@@ -134,7 +141,7 @@ def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_do
     world: World,
 ) -> None:
     push(world, words(more="source: tested\n"), *MALLORY)
-    lines = entries.why(world.fresh(), ZEBRA_ID).lines
+    lines = history_of_entries.why(world.fresh(), ZEBRA_ID).lines
     assert {
         "stated by mallory <m@x.example>",
         "its file says from: user",

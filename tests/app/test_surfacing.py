@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, search
+from ai_lessons.app import editing, entries, health, history_of_entries, search
 from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import derived_id
@@ -493,7 +493,7 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     origin = approved.add("First seen", content="x")
     middle = approved.add("Seen again", links=[("derived_from", origin.id)])
     merge(approved, text=rule(links=f"\n  - derived_from: {middle.id}\n  - related_to: {LESSON}"))
-    why = entries.why(approved.library, "R-RRRR22")
+    why = history_of_entries.why(approved.library, "R-RRRR22")
     assert why.approval
     assert why.approval.how == "merge"
     derived = [one for one in why.lines if one.startswith("derived from ")]
@@ -506,7 +506,7 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     assert "written by Agent <agent@x>" in said
     assert "rationale: a bad change costs everybody a day" in said
     assert "by a merge, commit" in said
-    plain = entries.why(approved.library, middle.handle)
+    plain = history_of_entries.why(approved.library, middle.handle)
     assert (plain.approval, sum(one.startswith("derived from L-") for one in plain.lines)) == (
         None,
         1,
@@ -518,9 +518,9 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
 
 def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
     made = editing.add_lesson(approved.fresh(agent="claude"), LessonDraft("By an agent"))
-    assert "agent claude" in entries.why(approved.library, made.id).lines[0]
+    assert "agent claude" in history_of_entries.why(approved.library, made.id).lines[0]
     approved.write("jira/lessons/2026-11/new.md", lesson(DOC, "Not committed"))
-    assert entries.why(approved.library, DOC).lines[0].startswith("not committed yet")
+    assert history_of_entries.why(approved.library, DOC).lines[0].startswith("not committed yet")
 
 
 # --- before one begins ---

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.link_effects import Graph
-from ai_lessons.interfaces import output, text
+from ai_lessons.interfaces import output, text, text_graphs
 from ai_lessons.interfaces.output import View, clip, line
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.links import Line
@@ -42,7 +42,7 @@ def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> N
     graph = Graph(
         (GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),)
     )
-    assert text.graph(graph, VIEW) == (
+    assert text_graphs.graph(graph, VIEW) == (
         "A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow"
     )
 
@@ -126,19 +126,23 @@ def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) ->
     one, other = summary(Kind.DOC, "AAA", title), summary(Kind.RULE, "BBB", "Other")
     graph = Graph((one, other), (), (Line("AAA", relation, "BBB", None, both_ways=False),))
     shown = clip(line(title), text.WIDEST)
-    nodes, edges = read_dot(text.dot(graph, VIEW))
+    nodes, edges = read_dot(text_graphs.dot(graph, VIEW))
     assert nodes == {"AAA": f"D-AAA\n{shown}", "BBB": "R-BBB\nOther"}
     assert edges == [("AAA", line(relation), "BBB")]
-    labels, drawn = read_mermaid(text.mermaid(graph, VIEW))
+    labels, drawn = read_mermaid(text_graphs.mermaid(graph, VIEW))
     assert labels == [f"D-AAA\n{shown}", "R-BBB\nOther"]
     assert drawn == [("n1", line(relation), "n2")]
-    assert len(text.graph(graph, VIEW).split("\n")) == 2
+    assert len(text_graphs.graph(graph, VIEW).split("\n")) == 2
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
 def test_graphviz_draws_it() -> None:
     done = subprocess.run(
-        ["dot", "-Tplain"], input=text.dot(GRAPH, VIEW), capture_output=True, text=True, check=False
+        ["dot", "-Tplain"],
+        input=text_graphs.dot(GRAPH, VIEW),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nnode ") == 5
@@ -146,6 +150,8 @@ def test_graphviz_draws_it() -> None:
 
 def test_topics_are_named_and_framed() -> None:
     graph = GRAPH._replace(clusters=(("AAA", "CCC", "DDD"),))
-    assert text.graph(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
-    assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in text.dot(graph, VIEW).splitlines()
+    assert text_graphs.graph(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
+    assert (
+        '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in text_graphs.dot(graph, VIEW).splitlines()
+    )
     assert output.encode(graph)["clusters"] == [["AAA", "CCC", "DDD"]]

@@ -18,7 +18,7 @@ from ai_lessons.app.review import Decided
 from ai_lessons.app.rule_audit import Audit, AuditRow
 from ai_lessons.approval.outcomes import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces import text_jobs, text_proposals
 from ai_lessons.interfaces.output import clean
 from ai_lessons.learning.selection import UNUSED
 from ai_lessons.model.entries import Kind
@@ -52,7 +52,7 @@ NEW = Pending(
 )
 def test_every_line_of_a_rule_is_shown_whatever_it_looks_like(change: str, text: str) -> None:
     files = (ProposedFile("x.md", None if change == "new" else "Old.\n", text),)
-    shown = text_jobs.proposal(NEW._replace(change=change, diff="", files=files), VIEW)
+    shown = text_proposals.proposal(NEW._replace(change=change, diff="", files=files), VIEW)
     body = "\n".join(f"    {row}".rstrip() for row in clean(text).removesuffix("\n").split("\n"))
     assert body in shown
 
@@ -70,16 +70,16 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     decided = Decided(bad, bad, bad, bad, bad, bad, (bad,))
     row, taken = AuditRow(bad, bad, bad, bad, bool(bad), 2, *[bad] * 6), TakenProposal(*[bad] * 8)
     texts = [
-        text_jobs.suggested(Suggested(bad, bad, bad, bad, bad, bad, (bad,)), VIEW),
-        text_jobs.pending((pending,), VIEW),
-        text_jobs.proposal(pending._replace(change="new", diff=diff), VIEW),
-        text_jobs.proposal(pending, VIEW),
-        text_jobs.proposal(pending._replace(change="new", kind="script", diff=diff), VIEW),
-        text_jobs.audit(Audit((), (), ok=True, taken=(taken,)), VIEW),
-        text_jobs.approved((decided,), VIEW),
-        text_jobs.decided("Rejected", decided, VIEW),
-        text_jobs.audit(Audit((row,), (bad,), ok=False), VIEW),
-        text_jobs.why(Why(entry, approval, (bad,), UNUSED), VIEW),
+        text_proposals.suggested(Suggested(bad, bad, bad, bad, bad, bad, (bad,)), VIEW),
+        text_proposals.pending((pending,), VIEW),
+        text_proposals.proposal(pending._replace(change="new", diff=diff), VIEW),
+        text_proposals.proposal(pending, VIEW),
+        text_proposals.proposal(pending._replace(change="new", kind="script", diff=diff), VIEW),
+        text_proposals.audit(Audit((), (), ok=True, taken=(taken,)), VIEW),
+        text_proposals.approved((decided,), VIEW),
+        text_proposals.decided("Rejected", decided, VIEW),
+        text_proposals.audit(Audit((row,), (bad,), ok=False), VIEW),
+        text_proposals.why(Why(entry, approval, (bad,), UNUSED), VIEW),
         text_jobs.context(Context((entry, entry)), VIEW),
         interfaces_text.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
         text_jobs.written(Written(bad, bad, Kind.RULE, bad, bad, bad, proposed_on=bad), VIEW),

@@ -26,7 +26,8 @@ from hypothesis import strategies as st
 from ai_lessons.app import daemon_client, entries, meaning
 from ai_lessons.app.answers import ContextQuery, Query
 from ai_lessons.app.options import Options
-from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.app.reusable_library import ReusableLibrary
+from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import agent_hook, output, text
 from ai_lessons.interfaces.daemon import Helper

@@ -6,7 +6,7 @@ from ulid import ULID
 from ai_lessons.app.answers import Answer, Hit
 from ai_lessons.app.link_effects import Graph
 from ai_lessons.errors import Refused
-from ai_lessons.interfaces import output, text
+from ai_lessons.interfaces import output, text, text_graphs
 from ai_lessons.interfaces.output import View
 from ai_lessons.model import checks, chunks, frontmatter, layout, links, markdown
 from ai_lessons.model.config import Chunking
@@ -225,5 +225,5 @@ def test_a_kind_is_shown_in_text_json_and_graphs(kind: Kind) -> None:
     assert output.encode(answer)[kind.folder][0]["handle"] == summary.handle
     assert set(KINDS[kind].in_results) <= summary.as_json().keys()
     graph = Graph((summary,))
-    assert summary.handle in text.dot(graph, VIEW)
-    assert summary.handle in text.mermaid(graph, VIEW)
+    assert summary.handle in text_graphs.dot(graph, VIEW)
+    assert summary.handle in text_graphs.mermaid(graph, VIEW)

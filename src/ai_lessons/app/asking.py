@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app.entries import asked_versions
+from ai_lessons.app.versions_asked import asked_versions
 from ai_lessons.errors import UsageError
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search import answer_chance
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.app.answers import Query
-    from ai_lessons.app.entries import Versions
+    from ai_lessons.app.versions_asked import Versions
     from ai_lessons.app.workspace import Reading
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Hit
 from ai_lessons.app.asking import ask
-from ai_lessons.app.entries import approvals_of, not_here, what_there_is
 from ai_lessons.app.gathering import gather
+from ai_lessons.app.history_of_entries import approvals_of
 from ai_lessons.app.judging import judge, rare_holders
 from ai_lessons.app.link_effects import SPARE, drop_superseded, see_also, vouched, warnings
 from ai_lessons.app.notes import notes_on, with_verdicts
+from ai_lessons.app.versions_asked import not_here, what_there_is
 from ai_lessons.errors import StorageFailed
 from ai_lessons.model.entries import GLOBAL_PROJECT, Filter, Kind, Status
 from ai_lessons.model.versions import newest_first, released_first
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.answers import Query
     from ai_lessons.app.asking import Asking
-    from ai_lessons.app.entries import Versions
     from ai_lessons.app.gathering import Gathered
     from ai_lessons.app.judging import Judged
     from ai_lessons.app.options import Options
+    from ai_lessons.app.versions_asked import Versions
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.model.entries import EntrySummary
     from ai_lessons.search.catalog_reader import CatalogReader

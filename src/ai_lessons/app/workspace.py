@@ -17,19 +17,12 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 from ai_lessons import app, extensions
 from ai_lessons.app import authorship
 from ai_lessons.app.open_repository import CATALOG_FILE, OpenRepository
-from ai_lessons.errors import (
-    AiLessonsError,
-    AmbiguousName,
-    NoRepository,
-    NotFound,
-    Refused,
-    StorageFailed,
-)
+from ai_lessons.errors import AiLessonsError, AmbiguousName, NoRepository, NotFound, Refused
 from ai_lessons.git.journal import Journal
-from ai_lessons.git.store import AS_IT_IS, Applied, Change, Job
+from ai_lessons.git.store import AS_IT_IS, Change, Job
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
-from ai_lessons.model.entries import Entry, EntrySummary, Kind
+from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search.catalog_reader import CatalogReader
 
@@ -42,13 +35,14 @@ if TYPE_CHECKING:
     from ai_lessons.app.search_index import Embedders, Indexing
     from ai_lessons.app.usage import Usages
     from ai_lessons.app.write_checks import Planned
+    from ai_lessons.git.store import Applied
     from ai_lessons.learning.statistics import Event
     from ai_lessons.model.config import RepositoryConfig
+    from ai_lessons.model.entries import Entry, EntrySummary
     from ai_lessons.search.catalog import Catalog, CatalogRefresh
     from ai_lessons.search.index import Index
 
     Reading: TypeAlias = "RepositorySession | MultiRepository"
-
 
 T = TypeVar("T")
 
@@ -685,34 +679,3 @@ class Library:
     def embedders(self) -> Embedders:
         """The embedding models, of all repositories."""
         return app.search_index.Embedders(self.options)
-
-
-class ReusableLibrary:
-    """A library held open for many jobs that read, for one thread at a time.
-
-    Opens its library when a job first needs it, and again where what it holds was replaced or is
-    broken.
-    """
-
-    def __init__(self, make: Callable[[], Library]) -> None:
-        self._make = make
-        self._library: Library | None = None
-
-    def do(self, job: Callable[[Library], T]) -> T:
-        """Do a job on it."""
-        if self._library is not None and self._library.replaced:
-            self.close()
-        try:
-            self._library = self._library or self._make()
-            return job(self._library)
-        except BaseException as error:
-            # what is kept open may be what is broken: the next call begins afresh
-            if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
-                self.close()
-            raise
-
-    def close(self) -> None:
-        """Close the library."""
-        kept, self._library = self._library, None
-        if kept is not None:
-            kept.close()

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from ai_lessons import settings
 from ai_lessons.app import daemon_client
 from ai_lessons.app.options import Options
+from ai_lessons.app.reusable_library import ReusableLibrary
 from ai_lessons.app.search_index import Embedders
-from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.app.workspace import Library
 from ai_lessons.interfaces import agent_hook, library_options
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
             f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}"
         )
     if query.approvals:
-        approvals = app.entries.approvals_of(repo, chosen)
+        approvals = app.history_of_entries.approvals_of(repo, chosen)
     else:
         approvals = {}
     return result._replace(

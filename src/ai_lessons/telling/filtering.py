@@ -301,7 +301,7 @@ class EntryFilter:
         why = {candidate.entry.id: candidate.why for candidate in choice.chosen}
         approved = [summary for summary in entries if summary.kind is Kind.RULE]
         if approved:
-            approvals = app.entries.approvals_of(self._repo, approved)
+            approvals = app.history_of_entries.approvals_of(self._repo, approved)
         else:
             approvals = {}
         texts, notes = self._repo.catalog.openings(why), tuple(self._repo.notes())

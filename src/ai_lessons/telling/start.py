@@ -75,7 +75,7 @@ def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
     left_out |= gone
     rules = [summary for summary in entries if summary.kind is Kind.RULE]
     if rules:
-        approvals = app.entries.approvals_of(repo, rules)
+        approvals = app.history_of_entries.approvals_of(repo, rules)
     else:
         approvals = {}
     by_id = {summary.id: summary for summary in summaries}

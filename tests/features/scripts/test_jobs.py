@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries
+from ai_lessons.app import editing, entries, history_of_entries
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
@@ -334,4 +334,4 @@ def test_runs_of_a_script_are_written_down(
     assert jobs.run(world.library, SCRIPT, []) == code
     told = editing.feedback(world.library, SCRIPT, "helpful").usage
     assert (told.tallies.script_ok, told.tallies.script_failed) == expected
-    assert entries.why(world.library, SCRIPT).usage == told
+    assert history_of_entries.why(world.library, SCRIPT).usage == told

@@ -11,7 +11,7 @@ import click
 from ai_lessons import settings
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.features.harvest import jobs, texts
-from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces import text_jobs, text_proposals
 from ai_lessons.interfaces.cli import options
 from ai_lessons.interfaces.cli.command import Command
 from ai_lessons.interfaces.cli.key_choices import choose, decide_each, person_reviews
@@ -106,7 +106,7 @@ def harvest(
     source = jobs.Source(folder, team or "", ref, since)
     harvested = jobs.harvest(call.library, where, source, project=project or "", every=every)
     if propose:
-        call.answer(jobs.propose(call.library, harvested, propose), text_jobs.proposed)
+        call.answer(jobs.propose(call.library, harvested, propose), text_proposals.proposed)
         call.note(harvested.notes)
     elif keep:
         _keep(call, harvested, keep, yes=yes)

@@ -379,7 +379,7 @@ def _environment() -> Environment:
     made.tests["entry"] = lambda value: isinstance(value, EntrySummary)
     made.globals |= {"at_hit": at_hit, "shared": shared}
     made.globals |= {
-        "WAYS": app.entries.WAYS,
+        "WAYS": app.history_of_entries.WAYS,
         "Relation": Relation,
         "kinds": list(Kind),
         "LONGEST": LONGEST,

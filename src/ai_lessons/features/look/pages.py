@@ -125,11 +125,11 @@ def entry(opened: Library, asked: Asked) -> Page:
     root = asked.get("root", "../")
     targets = LinkTargets(every, _sources(opened), lambda other: root + href(other.id))
     values = described(shown, targets, root + href(summary.id) if shown.section else "") | {
-        "why": sources(app.entries.why(opened, summary.id), shown),
-        "log": app.entries.log(opened, summary.id),
+        "why": sources(app.history_of_entries.why(opened, summary.id), shown),
+        "log": app.history_of_entries.log(opened, summary.id),
         "at": at,
         "words": asked.get("q", ""),
-        "change": app.entries.change_of_rule(opened, summary.id, at) if at else "",
+        "change": app.history_of_entries.change_of_rule(opened, summary.id, at) if at else "",
         "months": by_month(opened.holding(summary.id)[0].usages.history(summary.id)),
         "told": occasions,
         "edit": edited(opened, summary.id) if asked.get("edit") else None,

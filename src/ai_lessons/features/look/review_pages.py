@@ -14,7 +14,7 @@ from ai_lessons import app, settings
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.look.drawing import Edit, markdown
 from ai_lessons.features.look.pages import Page, applies_where, text_given
-from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces import text_proposals
 from ai_lessons.model import expression
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.frontmatter import read_entry
@@ -60,7 +60,7 @@ def review(opened: Library, asked: Asked) -> Page:
         values["edit"] = Edit(text, proposal.commit)
     values |= {
         "place": chosen + 1,
-        "reach": proposal and text_jobs.reach(proposal),
+        "reach": proposal and text_proposals.reach(proposal),
         "notes": opened.primary.rules.notes,
         "about": proposal and stated(proposal),
     }
@@ -77,7 +77,7 @@ def past_of(ref: str, opened: Library) -> str:
         opened, where, app.pending_rules.pending_rule(opened, ref)
     )
     if past:
-        return text_jobs.weighed(past)
+        return text_proposals.weighed(past)
     return "nothing: there are none"
 
 

@@ -235,7 +235,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
         in_force = "no"
         if row.in_force:
             in_force = "yes"
-        way = app.entries.WAYS.get(row.how, row.how)
+        way = app.history_of_entries.WAYS.get(row.how, row.how)
         since = when(row.approved_at)
         rules.append((row.title, in_force, row.approved_by, since, way, row.problem))
     taken = []

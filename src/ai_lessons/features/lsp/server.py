@@ -22,7 +22,8 @@ import click
 
 from ai_lessons import app, telling
 from ai_lessons.app.answers import ContextQuery
-from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.app.reusable_library import ReusableLibrary
+from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import library_options
 from ai_lessons.interfaces.cli.command import Command

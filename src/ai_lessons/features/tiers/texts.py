@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.interfaces.output import columns, line
-from ai_lessons.interfaces.text_jobs import RULE_STYLES, suggested, written
+from ai_lessons.interfaces.text_jobs import RULE_STYLES, written
+from ai_lessons.interfaces.text_proposals import suggested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ import click
 
 from ai_lessons import app, telling
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
-from ai_lessons.interfaces import agent_text, output, text_jobs
+from ai_lessons.interfaces import agent_text, output, text_graphs, text_jobs, text_proposals
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import options, text_input
 from ai_lessons.interfaces.cli.aliases import ALIASES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Count
     from ai_lessons.interfaces.cli.call import Call
 
-DRAWN = click.Choice(list(interfaces_text.FORMATS))
+DRAWN = click.Choice(list(text_graphs.FORMATS))
 SORTS = ("newest", "title", "path", "created")
 
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
@@ -319,14 +319,14 @@ def related(call: Call, ref: str, depth: int) -> None:
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
     """Draw the links around these entries, or all links."""
     drawn = app.link_effects.graph(call.library, refs, depth=depth, most=limit)
-    call.answer(drawn, interfaces_text.FORMATS[form], paged=form == "text")
+    call.answer(drawn, text_graphs.FORMATS[form], paged=form == "text")
 
 
 @recall.command("log", examples=["L-8F3K2A"])
 @options.id_argument
 def log(call: Call, ref: str) -> None:
     """Show the history of an entry, from git."""
-    call.answer(app.entries.log(call.library, ref), interfaces_text.log, paged=True)
+    call.answer(app.history_of_entries.log(call.library, ref), interfaces_text.log, paged=True)
 
 
 @recall.command("diff", examples=["L-8F3K2A", "L-8F3K2A HEAD"])
@@ -335,7 +335,7 @@ def log(call: Call, ref: str) -> None:
 def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
     call.answer(
-        app.entries.diff(call.library, ref, rev),
+        app.history_of_entries.diff(call.library, ref, rev),
         interfaces_text.diff,
         lambda text: {"diff": text},
         paged=True,
@@ -346,7 +346,7 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
 @options.id_argument
 def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who stated it, from which source, and who approved it."""
-    call.answer(app.entries.why(call.library, ref), text_jobs.why)
+    call.answer(app.history_of_entries.why(call.library, ref), text_proposals.why)
 
 
 @recall.command("sessions")

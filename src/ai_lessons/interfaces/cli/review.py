@@ -14,7 +14,7 @@ import click
 from ai_lessons import app
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.interfaces import output, text_jobs
+from ai_lessons.interfaces import output, text_proposals
 from ai_lessons.interfaces.cli import options, prompts, text_input
 from ai_lessons.interfaces.cli.added_options import added_to
 from ai_lessons.interfaces.cli.command import Argument, Group, Tool
@@ -109,18 +109,19 @@ def suggest_rule(
             call, [made.branch], yes=yes, refused="not approved; it waits as a proposal"
         )
         call.answer(
-            (app.review.approve_rule(call.library, shown[0], expect=shown[1]),), text_jobs.approved
+            (app.review.approve_rule(call.library, shown[0], expect=shown[1]),),
+            text_proposals.approved,
         )
         return
     past = past_sessions(call, app.pending_rules.pending_rule(call.library, made.branch))
-    call.answer(made._replace(past=past), text_jobs.suggested)
+    call.answer(made._replace(past=past), text_proposals.suggested)
 
 
 @to_contribute.command("propose")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals, and restore the approved text there."""
-    call.answer(app.proposals.propose(call.library, paths), text_jobs.proposed)
+    call.answer(app.proposals.propose(call.library, paths), text_proposals.proposed)
 
 
 @to_admin.command("review-rules", examples=["", "--list", "--count"])
@@ -142,7 +143,7 @@ def review_rules(call: Call, only_list: bool, only_count: bool, sign: bool) -> N
     elif only_list:
         call.answer(
             with_lines_broken(call, app.pending_rules.pending_rules(call.library)),
-            text_jobs.pending,
+            text_proposals.pending,
             paged=True,
         )
         call.note(call.library.primary.notes())
@@ -205,7 +206,7 @@ def approve_rule(
                 call, app.pending_rules.Batch(project or "", batch, globs), yes=yes
             )
             decided = app.review.approve_rules(call.library, commits, title, sign=sign)
-        call.answer(decided, text_jobs.approved)
+        call.answer(decided, text_proposals.approved)
         return
     if not refs:
         raise UsageError(
@@ -222,7 +223,7 @@ def approve_rule(
     finally:
         # also after an error, print what was approved before it
         if approved:
-            call.answer(tuple(approved), text_jobs.approved)
+            call.answer(tuple(approved), text_proposals.approved)
 
 
 @to_admin.command("reject-rule", examples=['R-5N1QTC --reason "Holds only for v3"'])
@@ -247,7 +248,7 @@ def reject_rule(call: Call, ref: str, reason: str, yes: bool) -> None:
         reason = reason or click.prompt(REASON, default="", show_default=False, err=True)
         expect = proposal.commit
     done = app.review.reject_rule(call.library, ref, reason=reason, expect=expect)
-    call.answer(done, partial(text_jobs.decided, "Rejected"))
+    call.answer(done, partial(text_proposals.decided, "Rejected"))
 
 
 @to_admin.command("signers", examples=["", "team.signers --yes"])
@@ -278,7 +279,8 @@ def signers(call: Call, file: Path | None, copy: bool, name: str, yes: bool) -> 
     elif call.can_ask:
         ask = prompts.ask_keys
     call.answer(
-        app.pinned_signers.signers(call.library, file, ask, copy=copy, name=name), text_jobs.signers
+        app.pinned_signers.signers(call.library, file, ask, copy=copy, name=name),
+        text_proposals.signers,
     )
 
 
@@ -304,7 +306,7 @@ def audit(call: Call, acknowledge: bool, yes: bool) -> int:
         done = app.rule_audit.acknowledge(call.library, ask)
     else:
         done = app.rule_audit.audit(call.library)
-    call.answer(done, text_jobs.audit, paged=True)
+    call.answer(done, text_proposals.audit, paged=True)
     if done.ok:
         return 0
     return Refused.exit_code

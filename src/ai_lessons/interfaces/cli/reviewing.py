@@ -13,7 +13,7 @@ import click
 from ai_lessons import app, settings
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.interfaces import text as interfaces_text
-from ai_lessons.interfaces import text_jobs
+from ai_lessons.interfaces import text_proposals
 from ai_lessons.interfaces.cli import prompts
 from ai_lessons.interfaces.cli.key_choices import choose, decide_each, show_card, show_error
 from ai_lessons.interfaces.output import is_terminal, line
@@ -48,7 +48,7 @@ NO_TERMINAL = "see review-rules --list, then approve-rule ID --yes or reject-rul
 
 def refuse_agents(call: Call) -> None:
     """Refuse an agent before anything is shown; the library refuses, too. Raises Refused."""
-    call.options().refuse_agents("decide about proposals", text_jobs.REVIEW)
+    call.options().refuse_agents("decide about proposals", text_proposals.REVIEW)
 
 
 def run(call: Call, *, sign: bool) -> None:
@@ -57,7 +57,7 @@ def run(call: Call, *, sign: bool) -> None:
     waiting = app.pending_rules.pending_rules(call.library)
     call.note(call.library.primary.notes())
     if not waiting:
-        click.echo(text_jobs.NOTHING_PENDING)
+        click.echo(text_proposals.NOTHING_PENDING)
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
@@ -136,7 +136,7 @@ class Review:
         )
         title = f"rules of import {proposal.batch}"
         merged = app.review.approve_rules(call.library, commits, title, sign=self.sign)
-        call.say(text_jobs.approved(merged, call.view))
+        call.say(text_proposals.approved(merged, call.view))
         self.in_batch.update(commits)
 
     def _carry_out(self, proposal: Pending, choice: str) -> None:
@@ -154,7 +154,7 @@ class Review:
                 call.library, proposal.branch, reason=reason, expect=proposal.commit
             )
             word = "Rejected"
-        click.echo(text_jobs.decided(word, decided, call.view), color=call.view.colour)
+        click.echo(text_proposals.decided(word, decided, call.view), color=call.view.colour)
         call.note(decided.notes)
 
 
@@ -209,7 +209,7 @@ def with_lines_broken(call: Call, proposals: Sequence[Pending]) -> tuple[Pending
 def _whole(call: Call, waiting: Sequence[Pending], proposal: Pending) -> str:
     """A proposal in full, and how its text differs from the entries that it resembles."""
     (proposal,) = with_lines_broken(call, [proposal])
-    blocks = [text_jobs.proposal(proposal, call.view, past_sessions(call, proposal))]
+    blocks = [text_proposals.proposal(proposal, call.view, past_sessions(call, proposal))]
     for similar in proposal.similar:
         name, _, _ = similar.partition(" ")
         bodies = []
@@ -315,10 +315,10 @@ def present(
     proposals = with_lines_broken(call, proposals)
     blocks: list[str] = []
     if len(proposals) > 1:
-        blocks.append(text_jobs.pending(proposals, call.view))
+        blocks.append(text_proposals.pending(proposals, call.view))
     for proposal in proposals:
         past = past_sessions(call, proposal)
-        blocks.append(text_jobs.proposal(proposal, call.view, past))
+        blocks.append(text_proposals.proposal(proposal, call.view, past))
     text = "\n\n".join(blocks)
     if call.json:
         # stdout is for the data of the answer
@@ -328,4 +328,4 @@ def present(
     else:
         call.say(call.view.fit(text), paged=len(proposals) > 1)
     if not yes and not prompts.confirm(f"\n{question}"):
-        raise Refused(refused, hint=f"it waits: {text_jobs.REVIEW}")
+        raise Refused(refused, hint=f"it waits: {text_proposals.REVIEW}")

@@ -12,7 +12,8 @@ import anyio.to_thread
 
 from ai_lessons.app import daemon_client
 from ai_lessons.app.options import Limits, no_progress
-from ai_lessons.app.workspace import Library, ReusableLibrary
+from ai_lessons.app.reusable_library import ReusableLibrary
+from ai_lessons.app.workspace import Library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.interfaces import library_options
 
