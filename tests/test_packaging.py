@@ -20,7 +20,7 @@ from real_world import put_file
 PROJECT = Path(__file__).parents[1]
 FIND = (
     "import site, sys; site.addsitedir(sys.argv[1]);"
-    "from ai_lessons.app.setup import hooks_dir, template_dir;"
+    "from ai_lessons.app.scaffold import hooks_dir, template_dir;"
     "print(template_dir()); print(hooks_dir())"
 )
 
