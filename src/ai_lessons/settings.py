@@ -21,18 +21,20 @@ from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
 PROGRAM = "ai-lessons"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
+# Keys of `config.toml`.
+# All but `enterprise` (a table of NAME = "path", or of tables), `warm`, `agents` and `hooks` are
+# plain values.
 KEYS = (
     *("repo", "index_dir", "model_dir", "agent", "offline", "enterprise", "warm", "agents"),
     "hooks",
 )
-"""Keys of `config.toml`.
-
-All but `enterprise` (a table of NAME = "path", or of tables), `warm`, `agents` and `hooks`
-are plain values."""
 
 # in the top folder of a code project: which enterprise it belongs to
 CODE_FILE = ".ai-lessons.toml"
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
+# Variables that hosts of agents set for the commands of their agents, each with the host's name.
+# Some of them give their agents a terminal of their own, so that without the variable they would
+# pass for a person.
 AGENT_HOSTS = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
     "GEMINI_CLI": "gemini-cli", "CODEX_SANDBOX": "codex", "CODEX_CI": "codex", "CODEX_THREAD_ID": "codex",
@@ -40,11 +42,6 @@ AGENT_HOSTS = {
     "QWEN_CODE": "qwen-code", "COPILOT_CLI": "copilot", "GOOSE_TERMINAL": "goose", "CRUSH": "crush",
     "PI_CODING_AGENT": "pi", "TRAE_AI_SHELL_ID": "trae",
 }  # fmt: skip
-"""Variables that hosts of agents set for the commands of their agents, each with the host's name.
-
-Some of them give their agents a terminal of their own, so that without the variable they would pass
-for a person.
-"""
 
 _OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024

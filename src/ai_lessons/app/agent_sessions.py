@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
+# Folders of files, one for each session: of what is remembered here, and of `session_acts`.
 FOLDER, ACTS = "agent-sessions", "session-acts"
-"""Folders of files, one for each session: of what is remembered here, and of `session_acts`."""
 # Time without an event after which a session is forgotten
 KEPT_SECONDS = 7 * 24 * 3600
 _LIMIT = 1 << 20

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import Change
 
 AI, USER, AGENT = "ai", "user", "agent"
+# Relations that may keep the entry that they point to from being shown.
 SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECIALIZES))
-"""Relations that may keep the entry that they point to from being shown."""
 
 
 def digest(entry: Entry) -> str:

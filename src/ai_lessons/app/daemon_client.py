@@ -36,11 +36,9 @@ if TYPE_CHECKING:
 # Seconds in which a helper has to take a question
 GREETING = 0.05
 
+# Seconds between two signs of life while it works, and without one until it is left.
+# On a machine whose cores are all taken a sign comes late, and working alone would load it more.
 BEAT, SILENT = 0.05, 0.5
-"""Seconds between two signs of life while it works, and without one until it is left.
-
-On a machine whose cores are all
-taken a sign comes late, and working alone would load it more."""
 
 
 # Seconds in which a helper that has just been started should take a job for later
@@ -66,6 +64,8 @@ _NOT_OURS = (
     ValueError,
 )
 
+# By name a module and its function; nothing else is called in a helper.
+# Each is loaded when it is asked for.
 JOBS: Mapping[str, tuple[str, str]] = {
     "search": ("app.search", "search"),
     "context": ("telling.context", "find_context"),
@@ -78,18 +78,12 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "record": ("app.workspace", "Library.record"),
     "prepare": ("app.search", "prepare"),
 }
-"""By name a module and its function; nothing else is called in a helper.
 
-Each is loaded when it is asked for.
-"""
-
+# Options that do not travel.
+# What only the caller can do, and what a server holds back from its own callers.
 _CALLERS_OWN = frozenset(
     ("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm")
 )
-"""Options that do not travel.
-
-What only the caller can do, and what a server holds back from its own callers.
-"""
 
 
 def job(name: str) -> Callable[..., Any]:

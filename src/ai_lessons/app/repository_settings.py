@@ -78,5 +78,5 @@ def setting_change(repo: RepositorySession, key: str, value: str | int) -> Chang
     return Change(CONFIG_PATH, new, expect=expect)
 
 
+# Groups of settings that an agent does not change; the others say how a search works.
 _POLICIES = frozenset(("approval", "git", "events", "format"))
-"""Groups of settings that an agent does not change; the others say how a search works."""

@@ -50,20 +50,20 @@ _KEY_LINE = expression(r"\s*+(?:\\n|[\"'])*+\s*+(?:Proc-Type:|[0-9A-Za-z+/=]{32,
 _URL = expression(
     r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?P<host>\[[^\]\s]{0,60}\]|[\w.-]{1,253})"
 )
+# Words that stand for a password, among them those that systems come with.
 _NAMES = expression(
     r"(?:my|your|the|some|user|db|database|new|old|super|top)?[-_]?"
     r"(?:password|passwd|passphrase|pass|pwd|secret|token|change-?me|api_?key)\d{0,3}"
     r"|[a-z]{1,20}(?:[_-][a-z]{1,20}){0,3}[_-](?:password|passwd|secret|token|key)"
     r"|admin|root|guest|user(?:name)?|test(?:ing)?|demo|foobar|tiger|letmein|hunter2|mysql|postgres|redis|rabbitmq|mongo(?:db)?"
 )
-"""Words that stand for a password, among them those that systems come with."""
 
+# Hosts that are the machine of who reads it.
 _LOCAL = expression(
     r"(?:[\w-]+\.)*localhost|localhost\.localdomain|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[(?:::1?|0:0:0:0:0:0:0:1)\]"
     r"|host\.docker\.internal",
     re.IGNORECASE,
 )
-"""Hosts that are the machine of who reads it."""
 
 _ESCAPED = expression("%[0-9A-Fa-f]{2}")
 # `{"sub":"1234567890`: the token that pages about tokens show

@@ -235,9 +235,9 @@ def _changes(store: Store, repo: Repo, head: bytes, tree: bytes) -> list[Change]
     return changes
 
 
+# What a sync did, and the files in conflict; interfaces show them as they are.
 Synced = git_sync.Synced
 EntryConflict = git_sync.EntryConflict
-"""What a sync did, and the files in conflict; interfaces show them as they are."""
 
 
 class Conflicts(NamedTuple):

@@ -32,17 +32,15 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
     from ai_lessons.search.vector_packs import VectorPack
 
+# A setting of git: `false` where this clone shares none.
+# It is set where a remote takes no such ref.
 SWITCH: Final = "ai-lessons.shareVectors"
-"""A setting of git: `false` where this clone shares none.
-
-It is set where a remote takes no such ref.
-"""
 
 MESSAGE: Final = "Vectors of passages in 8 bits, for ai-lessons. They can be computed again: delete this ref at will."
 # New vectors are sent when they are a hundredth of what is there: a clone computes fewer by itself
 PART: Final = 100
+# All packs are written anew when one in three vectors is of a text that is gone, and so many are.
 STALE, FEWEST_STALE = 3, 256
-"""All packs are written anew when one in three vectors is of a text that is gone, and so many are."""
 
 # Vectors of a pack that are compared with those that are here
 COMPARED: Final = 64

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# A package by its own name, and its version as `versions.score` takes it.
+# `@2.32.3` in use, or a range.
 Found = tuple[str, str]
-"""A package by its own name, and its version as `versions.score` takes it.
-
-`@2.32.3` in use, or a range.
-"""
 
 
 # Bytes of a file that is read. Lock files of big projects have five million

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+# A connection is cut off after so many times so many steps of SQLite's machine.
+# Full table scans take far fewer.
 STEPS, PATIENCE = 1_000_000, 2_000
-"""A connection is cut off after so many times so many steps of SQLite's machine.
-
-Full table scans take far fewer.
-"""
 
 _SETTINGS = (
     "trusted_schema = OFF",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
 _RECORD = expression("\x01([0-9a-f]{40})\0\x01\0")
+# What settings of git's log could change about its output.
 FIXED = (
     "--no-show-signature",
     "--no-mailmap",
@@ -31,7 +32,6 @@ FIXED = (
     "--no-ext-diff",
     "--no-relative",
 )
-"""What settings of git's log could change about its output."""
 
 
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"

@@ -209,11 +209,11 @@ class Network:
         )
 
 
+# Lines of git and ssh that say nothing of the reason, or less than one above them.
 _NOISE = expression(
     r"Cloning into |From |To |hint: |Warning: Permanently added|fatal: Could not read from remote repository"
     r"|fatal: the remote end hung up|Please make sure you have the correct access|and the repository exists|\W*$"
 )
-"""Lines of git and ssh that say nothing of the reason, or less than one above them."""
 
 
 _ADVICE = (

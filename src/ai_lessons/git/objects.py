@@ -71,6 +71,7 @@ def read_commit(store: BaseObjectStore, name: ObjectID) -> RawCommit:
     return RawCommit(b"%s\n%s\n\n    %s" % (names, header, message.replace(b"\n", b"\n    ")))
 
 
+# What dulwich raises at an object that is missing, damaged, or another one than it has to be there.
 DAMAGED: Final = (
     KeyError,
     EOFError,
@@ -79,7 +80,6 @@ DAMAGED: Final = (
     WrongObjectException,
     zlib.error,
 )
-"""What dulwich raises at an object that is missing, damaged, or another one than it has to be there."""
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 # Mode and id of what lies in a tree

@@ -43,11 +43,9 @@ _NO_PROGRAMS = (
         "diff.ignoreSubmodules=all",
     ),  # git would start itself in a submodule, with the settings of that one
 )
+# What keeps git from fetching the missing objects of a partial clone.
+# Git before 2.45 knows only the second.
 OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-"""What keeps git from fetching the missing objects of a partial clone.
-
-Git before 2.45 knows only the second.
-"""
 
 _ONLINE: ContextVar[bool] = ContextVar("online", default=False)
 # `check-ignore` refuses --literal-pathspecs, and `config` has to show the user's core.hooksPath

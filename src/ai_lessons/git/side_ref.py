@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _THERE: Final = "refs/ai-lessons/vectors"
 _HERE: Final = "refs/ai-lessons/remotes"
 _NAME: Final = "packs"
+# The same files are the same commit, whoever shares them: nothing is told of the person.
 _AUTHOR: Final = ("ai-lessons <ai-lessons@localhost>", 0, 0)
-"""The same files are the same commit, whoever shares them: nothing is told of the person."""
 
 # Of a list of files that is read: some thousand
 TREE_BYTES: Final = 64 << 10

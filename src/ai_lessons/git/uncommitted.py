@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from ai_lessons.git.store import Store
 
 
+# As `git status --porcelain` marks what no commit has.
+# On disk and, if it is staged at all, staged just so.
 _WHOLE = {"??", " M", " D", "M ", "A ", "D "}
-"""As `git status --porcelain` marks what no commit has.
-
-On disk and, if it is staged at all, staged just so.
-"""
 
 
 class Uncommitted(NamedTuple):

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from ai_lessons.app.options import Options
     from ai_lessons.settings import Settings
 
+# Fields of the same name in both.
 SAME = (
     "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
 )  # fmt: skip
-"""Fields of the same name in both."""
 
 
 def library_options(settings: Settings) -> Options:

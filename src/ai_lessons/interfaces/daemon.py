@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
 T = TypeVar("T")
+# Bytes beyond its libraries and models, of which two and a model alone take 400 MB.
+# Above it the least used repository is closed, and if none is left it ends; while it computes
+# vectors, only above the second.
 MOST_HELD, MOST_FILLING = 400 << 20, 2 << 30
-"""Bytes beyond its libraries and models, of which two and a model alone take 400 MB.
-
-Above it the least used repository
-is closed, and if none is left it ends; while it computes vectors, only above the second."""
 
 
 class Helper:

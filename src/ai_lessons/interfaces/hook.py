@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
 # bytes of an event: the whole text of a file that is written may be in it
 MOST_INPUT = 64 << 20
+# Most seconds that a host waits.
+# Without a helper, the start of a session may read every file of the repository.
 PATIENCE, PATIENCE_TO_BEGIN = 2, 10
-"""Most seconds that a host waits.
-
-Without a helper, the start of a session may read every file of the repository.
-"""
 # bytes of an event in which its name is
 BEGINNING = 4096
 LOG = "agent-hooks.log"

@@ -21,8 +21,8 @@ from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.texts import BOM, KEY_ORDER, OURS, TITLE_LENGTH, cut
 
+# Keys that a rule must not have: git has these facts, and a file could state others.
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
-"""Keys that a rule must not have: git has these facts, and a file could state others."""
 
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)

@@ -268,8 +268,8 @@ class _Stretch(NamedTuple):
     bare: bool = False
 
 
+# A picture in the text. It has no line ends, so that lines count the same without it.
 _DATA = expression(r"data:[\w.+-]+/[\w.+-]+(?:;[\w=-]+)*,[\w+/=%-]{40,}")
-"""A picture in the text. It has no line ends, so that lines count the same without it."""
 
 
 def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
@@ -310,8 +310,8 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
     return tuple(numbered)
 
 
+# Heading, first and last character, section.
 _Cut = tuple[str, int, int, int]
-"""Heading, first and last character, section."""
 
 
 def _passages(text: str, cuts: Iterable[_Cut]) -> Iterator[Passage]:
@@ -371,11 +371,9 @@ def _lines(text: str) -> Callable[[int], int]:
     return lambda position: bisect_left(ends, position) + 1
 
 
+# The lines of a text with their ends, as Markdown counts them.
+# `str.splitlines` knows a dozen more line ends.
 lines_of = expression(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
-"""The lines of a text with their ends, as Markdown counts them.
-
-`str.splitlines` knows a dozen more line ends.
-"""
 
 
 def parsed(text: str) -> tuple[list[Token], list[str]]:

@@ -14,6 +14,7 @@ _STRINGS = (
 
 _SLASHES = r"(//[^\n]*|/\*(?:(?s:.*?)\*/|(?s:.*)))"
 _LONG = r"(?s:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z))"
+# What is no code, by the sign of comments: group 1 are comments, else texts.
 _NO_CODE = {
     "/": rf"{_SLASHES}|{_STRINGS}",
     "rs": rf"{_SLASHES}|(?<!\\)\"(?:\\.|[^\"\\]){{0,5000}}\"|'(?:\\[^'\n]{{1,10}}|[^'\\\n])'",
@@ -25,7 +26,6 @@ _NO_CODE = {
     "<": r"(<!--(?s:.*?)(?:-->|\Z))",
     "": r"(?!)()",
 }
-"""What is no code, by the sign of comments: group 1 are comments, else texts."""
 
 
 _STYLES = {

@@ -31,8 +31,8 @@ _REFUSED = expression(
 )
 
 
+# The words of a simple command, and the name of the folder that it is called in.
 Called = tuple[tuple[str, ...], str]
-"""The words of a simple command, and the name of the folder that it is called in."""
 
 
 class Form(NamedTuple):

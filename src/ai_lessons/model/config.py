@@ -395,8 +395,8 @@ class Migration(NamedTuple):
     change: Callable[[Files], Changes]
 
 
+# The step *from* each version; version 1 is the first and the newest.
 STEPS: Mapping[int, Migration] = MappingProxyType({})
-"""The step *from* each version; version 1 is the first and the newest."""
 
 
 def migrated_files(

@@ -7,6 +7,7 @@ from ai_lessons.model import expression
 _SHELL = r"(?:sudo\s+|env\s+){0,4}(?:(?:ba|z|da|k|c)?sh|fish|pwsh|powershell|iex|invoke-expression|source|eval)\b"
 _FETCHER = r"(?:curl|wget|fetch|aria2c|httpie|https?|iwr|irm|invoke-webrequest|invoke-restmethod|gh\s+api)\s"
 _INSTALLER = r"(?:pip[\d.]*|uv|uvx|pipx|npm|npx|pnpm|yarn|bunx?|cargo|gem|brew|conda|deno|go|apt(?:-get)?|dnf|yum|helm)\s"
+# What fetches a program and runs it.
 FETCHES = expression(
     rf"(?xi) (?<![\w-]) (?: \|\s*{_SHELL}"
     r" | \|\s*(?:sudo\s+)?(?:python[\d.]*|perl|ruby|node|php)(?:\s+-)?\s*(?=[`;&|)]|$|\s-\s)"
@@ -16,8 +17,9 @@ FETCHES = expression(
     r" | git\s+clone\s[^\n]{0,200}?(?:&&|;)\s*(?:cd\s\S{1,80}\s*(?:&&|;)\s*)?(?:\./|sh\b|bash\b|make\b|python)"
     r" | downloadstring | downloadfile | urlopen\([^\n]{0,80}exec | exec\([^\n]{0,80}urlopen )"
 )
-"""What fetches a program and runs it."""
 
+# Commands that destroy or skip a check.
+# Shown to people as part of the record, never drafted or hinted.
 DESTROYS = expression(
     r"(?xi) (?<![\w-]) (?: --force(?!-with-lease)\b | --no-verify | --no-gpg-sign | --break-system-packages | --hard\b"
     r" | --yes\b | --delete\b | --prune\b | --purge\b | --skip-\w+ | --no-check\S* | --ignore-\w+ | --allow-\w+"
@@ -35,10 +37,6 @@ DESTROYS = expression(
     r" | (?:npm|cargo|gem)\s+(?:unpublish|yank) | remove-item\b | rd\s+/s | del\s+/ | format\s+[a-z]: | :\(\)\s*\{"
     r" | >\s*/dev/(?:sd|nvme|disk) | mv\s[^\n]{1,80}\s/dev/null | -rf? (?=[\s`]|$) | -f (?=[\s`]|$) )"
 )
-"""Commands that destroy or skip a check.
-
-Shown to people as part of the record, never drafted or hinted.
-"""
 
 _NEGATED = expression(
     r"(?i)(?<![\w-])(?:never|not?|don.?t|avoid|without|instead\s+of)\s+(?:\w+\s+){0,2}?(?:`[^`\n]*`|[^`\n]*$)"

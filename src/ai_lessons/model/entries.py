@@ -149,8 +149,8 @@ class Status(StrEnum):
 
 
 OF_LESSONS = (Status.ACTIVE, Status.WRONG, Status.PROMOTED)
+# What a doc is that does not hold: it is found only by who asks for all.
 NO_LONGER = frozenset({Status.SUPERSEDED, Status.DEPRECATED, Status.REJECTED})
-"""What a doc is that does not hold: it is found only by who asks for all."""
 
 
 class Category(StrEnum):
@@ -224,6 +224,8 @@ ELSEWHERE = "elsewhere"
 _COPIED = ("source_path", "source_ref", "content_hash")
 _OF_PAGE = ("source_url", "source_date", "etag")
 
+# Every kind, in the order of the groups of an answer.
+# All other tables by kind derive from this one.
 KINDS: Mapping[Kind, KindFacts] = {
     Kind.RULE: KindFacts(
         "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to", "check", "source_path")),
@@ -252,10 +254,6 @@ KINDS: Mapping[Kind, KindFacts] = {
         summarised=REVIEW_KEYS,
     ),
 }  # fmt: skip
-"""Every kind, in the order of the groups of an answer.
-
-All other tables by kind derive from this one.
-"""
 LESSONS = frozenset({Kind.LESSON})
 
 
@@ -330,8 +328,8 @@ class Pattern(NamedTuple):
         return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
 
 
+# End of the rationale that earlier versions wrote for an imported rule whose source states none.
 UNSTATED = "which does not say why: say it before you approve"
-"""End of the rationale that earlier versions wrote for an imported rule whose source states none."""
 
 
 class Entry(NamedTuple):

@@ -210,8 +210,8 @@ def _shown_in_line(line: str) -> tuple[str, bool]:
     return f"$ {line[: named.start()].strip()}\n{line[named.start() :]}", False
 
 
+# The words of each line of `telling`, without quoted names, paths and numbers.
 Shape = tuple[frozenset[str], ...]
-"""The words of each line of `telling`, without quoted names, paths and numbers."""
 
 
 def shape(output: str) -> Shape:

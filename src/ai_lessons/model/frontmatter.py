@@ -31,6 +31,7 @@ from ai_lessons.model.markdown import entry_fields
 from ai_lessons.model.markup import MARKUPS
 from ai_lessons.model.texts import BOM, SORTED_KEYS, one_line, texts_of, without_id
 
+# Keys of a doc that are ours to set; a source's own frontmatter keeps the others.
 OWN_KEYS = frozenset(
     (
         "id",
@@ -45,7 +46,6 @@ OWN_KEYS = frozenset(
         "source_ref",
     )
 ) | {"source_url", "source_date", "etag"}
-"""Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = expression(r"(?<!\s)\s*+(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
 _DOCSTRING = expression(

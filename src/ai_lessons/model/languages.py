@@ -47,15 +47,15 @@ _FREQUENT = {
 
 
 LANGUAGES = (*list(_FREQUENT)[1:], "other")
+# Languages that write words together in which others leave a blank.
 JOINING = frozenset({"german", "dutch", "swedish", "norwegian"})
-"""Languages that write words together in which others leave a blank."""
 
 
+# First and last letter of the scripts that Snowball knows, besides the Latin one.
 _SCRIPTS = {
     "russian": ("\u0400", "\u052f"), "arabic": ("\u0600", "\u077f"), "greek": ("\u0370", "\u03ff"),
     "tamil": ("\u0b80", "\u0bff"),
 }  # fmt: skip
-"""First and last letter of the scripts that Snowball knows, besides the Latin one."""
 
 
 # Characters that tell the language of a text
@@ -64,24 +64,20 @@ _SAMPLE = 2000
 _PREFIX = 5
 # Signs of a word that has forms; no language writes longer ones
 LONGEST_WORD = 100
+# The stem of light10 (Larkey and others, 2002).
+# Snowball leaves `and the` before a word and the plural after it.
 _ARABIC = (
     "(?:(?:\u0648?(?:[\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)|\u0648)(?=\\w{3}))?(\\w{2,}?)"
     "(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a[\u0647\u0629]|[\u0647\u0629\u064a])*"
 )
-"""The stem of light10 (Larkey and others, 2002).
-
-Snowball leaves `and the` before a word and the plural after it.
-"""
 
 
+# The root of an Arabic word.
+# What stands between the letters that may be added before and behind it.
 _ROOT = (
     "[\u0623\u0627\u0628\u062a\u0633\u0641\u0643\u0644\u0645\u0646\u0648\u064a]*(?=\\w{3})"
     "(\\w{3,}?)[\u0627\u0629\u062a\u0643\u0645\u0646\u0647\u0648\u064a]*"
 )
-"""The root of an Arabic word.
-
-What stands between the letters that may be added before and behind it.
-"""
 
 
 @cache

@@ -259,8 +259,8 @@ LONGEST_GLOB = 500
 # What the braces of one pattern may come to; with more it names nothing
 MOST_ALTERNATIVES = 64
 _DEEP = "**"
+# The innermost that let choose: braces without a comma are letters.
 _BRACES = expression(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
-"""The innermost that let choose: braces without a comma are letters."""
 
 _COMMA = expression(r"(?<!\\),")
 _SIGN = expression(r"\\(.)|\[\^", re.DOTALL)

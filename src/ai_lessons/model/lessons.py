@@ -510,6 +510,8 @@ def project_of(name: object) -> str:
 
 # --- what a person says to an agent that may hold beyond the session ---
 
+# What each adds, once.
+# By its words in English, in German, French or Spanish, and in Chinese, without blanks.
 _CUES = (
     (1.2, "remember|keep in mind|from now on|going forward|in (?:the )?future|next time",
      ("merk(?:e)? dir|ab jetzt|künftig|in zukunft|désormais|à l['\u2019]avenir|retiens"
@@ -546,10 +548,6 @@ _CUES = (
     (0.3, "but|hmm|actually", "aber|eigentlich|mais|pero", "但|其实"),
     (0.2, "why", "warum|wieso|pourquoi|por qué", "为什么"),
 )  # fmt: skip
-"""What each adds, once.
-
-By its words in English, in German, French or Spanish, and in Chinese, without blanks.
-"""
 
 # Words and lines of a prompt, the last of which nobody types: set by 877 labelled prompts
 _FEW, _SHORT, _LONG, _LINES, _TYPED = 6, 12, 80, 15, 150

@@ -10,14 +10,16 @@ from typing import Final, NamedTuple
 from ai_lessons.model.entries import Kind, Relation
 
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
+# Relations that make no sense in a circle: an entry would supersede, or derive from, itself.
 ACYCLIC = frozenset(
     {Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value}
 )
-"""Relations that make no sense in a circle: an entry would supersede, or derive from, itself."""
 
 _ANY = frozenset(Kind)
 _SAYS = frozenset({Kind.LESSON, Kind.RULE})
 
+# The kinds that a relation may lead from and to.
+# No lesson supersedes a rule: a person decides what is in force.
 JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ...]]] = {
     Relation.HAS_SCRIPT: ((_ANY, frozenset({Kind.SCRIPT})),),
     Relation.HAS_DOC: ((_ANY, frozenset({Kind.DOC})),),
@@ -34,10 +36,6 @@ JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ..
     Relation.SPECIALIZES: ((_SAYS, _SAYS), (frozenset({Kind.DOC}), frozenset({Kind.DOC}))),
     Relation.RELATED_TO: ((_ANY, _ANY),),
 }
-"""The kinds that a relation may lead from and to.
-
-No lesson supersedes a rule: a person decides what is in force.
-"""
 
 
 def joins(relation: str, source: Kind, target: Kind) -> bool:

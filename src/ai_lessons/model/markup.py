@@ -203,10 +203,10 @@ def notebook(text: str) -> str:
     return "\n\n".join(shown) + "\n"
 
 
+# By how the name of a file ends.
 MARKUPS: dict[str, Callable[[str], str]] = {
     ".rst": rst,
     ".adoc": adoc,
     ".asciidoc": adoc,
     ".ipynb": notebook,
 }
-"""By how the name of a file ends."""

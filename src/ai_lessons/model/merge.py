@@ -405,11 +405,9 @@ def _merge_lists(key: str, *lists: list[Any]) -> list[Any]:
     return [item for item in merged if item is not _MISSING]
 
 
+# The lines of a text with their ends.
+# Only a newline ends one, as git has it; a form feed does not.
 lines_of = expression(r"[^\n]*\n|[^\n]+").findall
-"""The lines of a text with their ends.
-
-Only a newline ends one, as git has it; a form feed does not.
-"""
 
 
 def merge_lines(base: str, ours: str, theirs: str) -> str | None:

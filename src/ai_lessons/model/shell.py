@@ -30,6 +30,7 @@ _BEFORE = frozenset(
 _NO_COMMAND = frozenset(
     {"for", "case", "select", "function", "in", "fi", "done", "esac", "}", "[[", "(("}
 )
+# Programs that run another, with those of their options that a value follows.
 _RUNNERS: dict[str, frozenset[str]] = {
     "sudo": frozenset({"-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U", "--user", "--group"}),
     "doas": frozenset({"-u", "-C"}),
@@ -52,10 +53,10 @@ _RUNNERS: dict[str, frozenset[str]] = {
     "bunx": frozenset(), "uvx": frozenset({"--from", "--with", "-p"}), "pipx": frozenset({"--spec"}),
     "dotenv": frozenset({"-f", "-e"}), "noglob": frozenset(), "nocorrect": frozenset(), "winpty": frozenset(),
 }  # fmt: skip
-"""Programs that run another, with those of their options that a value follows."""
+# How many words of their own stand before the program that these run.
 _TAKES_WORDS = {"timeout": 1, "flock": 1, "chroot": 1, "taskset": 1, "chrt": 1, "setarch": 1}
-"""How many words of their own stand before the program that these run."""
 
+# Programs that run another by a subcommand, and how many words of its own that takes.
 _RUN_BY: dict[str, tuple[frozenset[str], int]] = {
     **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "doppler", "op", "pixi"),
                     (frozenset({"run"}), 0)),
@@ -63,17 +64,16 @@ _RUN_BY: dict[str, tuple[frozenset[str], int]] = {
                     (frozenset({"exec", "dlx", "x", "run", "shell", "develop"}), 0)),
     "pipx": (frozenset({"run"}), 0), "direnv": (frozenset({"exec"}), 1), "aws-vault": (frozenset({"exec"}), 1),
 }  # fmt: skip
-"""Programs that run another by a subcommand, and how many words of its own that takes."""
 
+# Options of such a subcommand that a value follows.
 _OF_RUN = frozenset(
     {"-n", "-p", "--name", "--prefix", "--python", "--with", "--env-file", "--project", "-e"}
 )
-"""Options of such a subcommand that a value follows."""
 
+# Programs that give a word with blanks to a shell.
 _ONE_TEXT = frozenset(
     {"watch", "parallel", "tmux", "screen", "xargs", "entr", "hyperfine", "concurrently"}
 )
-"""Programs that give a word with blanks to a shell."""
 
 _SAYS = frozenset({"echo", "printf"})
 _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -103,13 +103,13 @@ def commands_in(line: str) -> list[Command]:
 _OPERATOR, _REDIRECTS = expression(r"[|&;]+"), expression(r"[<>]+[&|]?-?")
 _HERE = expression(r"<<-?[ \t]*(['\"]?)([\w.-]+)\1")
 _IN_QUOTES = expression(r'[^"\\$`]+')
+# The options of programs that a script for a shell follows.
 _SCRIPT_FLAGS = {
     "env": expression(r"-S|--split-string"),
     **dict.fromkeys(("pwsh", "powershell"), expression(r"(?i)-c(?:ommand)?")),
     "cmd": expression(r"(?i)/[ck]"),
     "nix-shell": expression(r"--run|--command"), "nix": expression(r"-c|--command"),
 }  # fmt: skip
-"""The options of programs that a script for a shell follows."""
 
 
 class _Reader:

@@ -26,11 +26,11 @@ _ENDS = expression(r"\|\|?&?|&&?|;+|\n|[(){}`]|\$\(|(?<=\s)!(?=\s)")
 _ASSIGNMENT = expression(r"[A-Za-z_]\w*=")
 _REDIRECTION = expression(r"(?:(?<!\d)\d+|&)?[<>]+[&|]?[ \t]*[^\s|&;()]*")
 _ARGUMENT = expression(r"[\w./~+@:-]+\Z")
+# Words after which another program comes.
 _BEFORE = frozenset({
     "sudo", "env", "time", "nice", "nohup", "exec", "command", "builtin", "xargs", "timeout", "stdbuf", "setsid",
     "if", "then", "else", "elif", "do", "while", "until", "!",
 })  # fmt: skip
-"""Words after which another program comes."""
 
 
 _NOT_PROGRAMS = frozenset(
@@ -38,17 +38,17 @@ _NOT_PROGRAMS = frozenset(
 )
 
 
+# Of those words and their options, the ones that a value follows.
 _WITH_VALUE = frozenset({"timeout", "-u", "-g", "-n", "-k", "-s", "-I", "-P"})
-"""Of those words and their options, the ones that a value follows."""
 
 
+# Commands that only look: their failure is an answer, not a failed attempt.
 ANSWERS_BY_FAILING = frozenset({
     "grep", "egrep", "fgrep", "rg", "ag", "test", "[", "diff", "cmp", "which", "type", "command", "ls", "cat", "head",
     "tail", "find", "fd", "stat", "file", "pgrep", "cd", "pwd", "echo", "printf", "true", "false", "sleep", "wc",
     "sort", "kill", "pkill", "git status", "git diff", "git log", "git show", "git branch", "git grep", "git rev-parse",
     "git check-ignore", "git ls-files", "git config",
 })  # fmt: skip
-"""Commands that only look: their failure is an answer, not a failed attempt."""
 
 
 _INTERPRETERS = expression(r"(?:python|pypy)[\d.]*|node|bash|sh|zsh|dash|ruby|perl|deno|bun")

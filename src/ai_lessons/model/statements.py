@@ -49,6 +49,7 @@ def _words(*texts: str) -> str:
     return f"(?:{'|'.join(alternatives)})"
 
 
+# Verbs that begin a sentence hardly ever but to say what to do.
 _VERBS = _words(
     (
         "add adhere adopt aim apply ask assert assume avoid await back be begin bring capture "
@@ -116,7 +117,6 @@ _VERBS = _words(
     ),
     "validate verify visit warn wrap write",
 )
-"""Verbs that begin a sentence hardly ever but to say what to do."""
 
 _NOUNS_TOO = _words(
     (
@@ -141,11 +141,9 @@ _FINITE = _words(
     "lives? means",
     "mirrors? runs shows uses works",
 )
+# After a word that is a noun as often.
+# It is no label or heading, and no verb follows whose subject it would be.
 _NO_SUBJECT = rf"(?!\s+of\b)(?!\s+(?:\w+:|(?-i:[A-Z]\w*$)))(?!(?:\s+\S+){{0,3}}?\s+{_FINITE}\b)"
-"""After a word that is a noun as often.
-
-It is no label or heading, and no verb follows whose subject it would be.
-"""
 
 _DO = rf"(?:{_VERBS}|{_NOUNS_TOO}{_NO_SUBJECT})(?=\s)"
 _DO_ELSEWHERE = _words(
@@ -240,8 +238,8 @@ def forbids(text: str) -> bool:
     return bool(_NEGATIVE.search(_CODE.sub("`x`", text)))
 
 
+# Nothing but a link: a row of a table of contents.
 _POINTER = expression(r"\s*+(?:[-*+]|\d+[.)])?\s*+\[[^\[\]]*\]\([^()\s]*\)\.?\s*")
-"""Nothing but a link: a row of a table of contents."""
 
 _SPAN = expression(r"(?<!`)(`++)(?:(?!\1).){1,1000}\1(?!`)|\([^()]*\)|\[[^\[\]]*\]")
 _END = expression(

@@ -17,24 +17,20 @@ from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.model import expression
 from ai_lessons.model.layout import is_markdown, side_of
 
+# Lists whose order says nothing.
+# Kept sorted, because additions in different gaps merge cleanly.
 SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
-"""Lists whose order says nothing.
-
-Kept sorted, because additions in different gaps merge cleanly.
-"""
 
 TIMES = frozenset({"created", "review_by", "reviewed", "source_date"})
 
+# The fixed order of the keys we know, those below `pattern` last.
+# Unknown keys follow in the order they came.
 KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
     "promoted_to", "path", "source_path", "source_ref", "source_url", "source_date", "etag", "content_hash",
     "interpreter", "created", "category", "review_by", "reviewed", "scope", "contexts", "applies_to", "check",
     "about", "pattern", "links", "when", "do", "dont", "because", "code", "package", "seen", "in",
 )  # fmt: skip
-"""The fixed order of the keys we know, those below `pattern` last.
-
-Unknown keys follow in the order they came.
-"""
 
 _PLAIN = expression(
     r"[^\W_](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*|[./_(](?:[^\x00-\x1f\x7f#:]|:(?=[^\s:])|(?<=\S)#)*"
@@ -203,6 +199,15 @@ _JOINING = "\u0600-\u109f\u1780-\u18af\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc\U0
 _EMOJI = (
     "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
+# What a terminal obeys and what no reader sees.
+# C0 (but tab and line feed), C1, lone surrogates (bytes that are no UTF-8), line separators, and,
+# as Unicode lists them, the default ignorable code points and the format characters (Cf) but for
+# those that are drawn (signs before Arabic, Syriac and Kaithi numbers), letters that are blank, and
+# marks that enclose what stands before them. A model reads all of them, so that a text could give
+# an agent orders that the person who approves it does not see.
+# Left alone, one at a time between visible characters: a joiner between letters of scripts that
+# join (Arabic to Myanmar, Khmer, Mongolian, …) and between emoji, the choice between text and emoji
+# after an emoji or in a keycap, and the blank of Braille between Braille.
 _OBEYED = expression(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f\U0001bca0-\U0001bca3"
@@ -218,17 +223,6 @@ _OBEYED = expression(
     rf"|(?<![{_JOINING}{_EMOJI}\ufe0f])\u200d|\u200d(?![{_JOINING}{_EMOJI}])"
     rf"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_EMOJI}#*0-9])[\ufe0e\ufe0f]"
 )
-"""What a terminal obeys and what no reader sees.
-
-C0 (but tab and line feed), C1, lone surrogates (bytes that are no
-UTF-8), line separators, and, as Unicode lists them, the default ignorable code points and the
-format characters (Cf) but for those that are drawn (signs before Arabic, Syriac and Kaithi
-numbers), letters that are blank, and marks that enclose what stands before them. A model reads all
-of them, so that a text could give an agent orders that the person who approves it does not see.
-
-Left alone, one at a time between visible characters: a joiner between letters of scripts that join
-(Arabic to Myanmar, Khmer, Mongolian, …) and between emoji, the choice between text and emoji after
-an emoji or in a keycap, and the blank of Braille between Braille."""
 
 # Marks on one letter that are left alone: no script has more
 _STACKED = 4
@@ -512,10 +506,10 @@ def may_have_headings(text: str) -> bool:
     return _MAY_BE_HEADING.search(text) is not None
 
 
+# How lines of the leading comment of a script begin that do not say what it does.
 NOT_ABOUT = expression(
     r"(?:vim|author|date|copyright|\(c\)|licen[cs]e|spdx|https?|shellcheck|[\w-]+=)", re.IGNORECASE
 )
-"""How lines of the leading comment of a script begin that do not say what it does."""
 
 
 def toml(text: str) -> dict[str, Any]:

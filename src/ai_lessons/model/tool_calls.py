@@ -379,6 +379,7 @@ _READERS: Mapping[str, Callable[[Json], Iterator[Edit]]] = {
     ADDS: _beside, WRITES_NO_TEXT: _nothing, HIDES: _nothing, HIDES_ANYWHERE: _nothing,
 }  # fmt: skip
 
+# The tools that write files, by the schemas that their hosts and servers publish.
 TOOLS = (
     KnownTool("Claude Code, CodeBuddy, Cursor, opencode", ("Write",), "file_path or filePath, content", WRITES),
     KnownTool("Claude Code, CodeBuddy, Cursor, Qwen Code, opencode, Copilot CLI", ("Edit", "MultiEdit"),
@@ -439,7 +440,6 @@ TOOLS = (
     KnownTool("wcgw", ("FileWriteOrEdit",), "file_path, text_or_search_replace_blocks", EDITS),
     KnownTool("GitHub", ("create_or_update_file", "push_files"), "path, content; files[path, content]", WRITES),
 )  # fmt: skip
-"""The tools that write files, by the schemas that their hosts and servers publish."""
 
 
 # --- which tool it is ---

@@ -33,6 +33,7 @@ _NOT_SAID = (
 _STAMP = expression(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,Zz+-]{1,30})?", re.ASCII)
 # Characters
 _LONGEST_PATH = 4096
+# What reading a record of a known form raises where it holds values of another.
 _OTHER_VALUES = (
     TypeError,
     ValueError,
@@ -42,7 +43,6 @@ _OTHER_VALUES = (
     OSError,
     RecursionError,
 )
-"""What reading a record of a known form raises where it holds values of another."""
 _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 
 

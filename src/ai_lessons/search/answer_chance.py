@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     TextOf = Callable[["Match"], str]
     JudgedPassage = tuple[str, int]
 
+# Models whose similarities are known. With any other one nothing is too far.
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
-"""Models whose similarities are known. With any other one nothing is too far."""
 
 
 class Weights(NamedTuple):
@@ -51,23 +51,18 @@ WEIGHTS = Weights()
 BAR = 0.272
 # The least chance where a stored text holds a name of the question, or one passage all its words
 NAMED = (1 + BAR) / 2
+# bench.nearness.
+# How much a word counts that has only the stem of one asked for, or where one begins with the
+# other. For the only word of a question the same stem counts half of the rest, too.
+# Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15
+# fewer questions were held back from sets of other fields, with as many lost.
 KIN = 0.5
-"""bench.nearness.
 
-How much a word counts that has only the stem of one asked for, or where one begins with the other.
-For the only word of a question the same stem counts half of the rest, too.
-
-Taken for the same, `computation` holds `compute` and `programming` holds `program`: .04 to .15
-fewer questions were held back from sets of other fields, with as many lost.
-"""
-
+# bench.nearness.
+# Passages of each list that tell whether there is an answer, results at most where no limit is
+# stated, entries at most by which a name is known. Twice as many passages a library is taken to
+# have at least, and twice as many words of a question tell something.
 MOST = 10
-"""bench.nearness.
-
-Passages of each list that tell whether there is an answer, results at most where no limit is
-stated, entries at most by which a name is known. Twice as many passages a library is taken to have
-at least, and twice as many words of a question tell something.
-"""
 
 
 class Chance(NamedTuple):

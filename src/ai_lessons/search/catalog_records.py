@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 # characters of a text that stand in the catalog
 SNIPPET_LENGTH, OPENING = 150, 8_000
+# Between the values of a list in one column.
+# No tag or version that we accept holds this control character.
 SEPARATOR = "\x1f"
-"""Between the values of a list in one column.
-
-No tag or version that we accept holds this control character.
-"""
 
 _LISTS = frozenset(("applies_to",))
 

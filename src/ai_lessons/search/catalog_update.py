@@ -154,10 +154,10 @@ def _insert(
         db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows[table])  # noqa: S608 - our names
 
 
+# The tables beside that of the entries, and how many columns each has.
 _COLUMNS = {
     "tags": 2, "versions": 2, "fields": 4, "terms": 3, "failures": 2, "facts": 3, "links": 4,
 }  # fmt: skip
-"""The tables beside that of the entries, and how many columns each has."""
 
 
 def settle(db: sqlite3.Connection, stated: Iterable[str], tier: str, first: Sequence[str]) -> None:

@@ -53,15 +53,17 @@ with imported_later("requests"):
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+# One embedding: float32, shape (dimensions,), length 1.
 Vector: TypeAlias = NDArray[np.float32]
-"""One embedding: float32, shape (dimensions,), length 1."""
 
+# What the bge models were trained to see before a short query (not before a passage).
 BGE_QUERY = "Represent this sentence for searching relevant passages: "
-"""What the bge models were trained to see before a short query (not before a passage)."""
 
 # Characters of a text that are looked at
 LONGEST = 20_000
 
+# What fastembed and onnxruntime raise for files that are missing or damaged, or a hub that does not
+# answer.
 LOAD_ERRORS = (
     OSError,
     ValueError,
@@ -72,12 +74,11 @@ LOAD_ERRORS = (
     NoSuchFile,
     RuntimeException,
 )
-"""What fastembed and onnxruntime raise for files that are missing or damaged, or a hub that does not answer."""
 
+# How long the vectors of each model of fastembed's own list are.
 DIMENSIONS = {
     str(model["model"]): int(model["dim"]) for model in TextEmbedding.list_supported_models()
 }
-"""How long the vectors of each model of fastembed's own list are."""
 
 # what it would print on standard error is in our own error
 logger.disable("fastembed")
@@ -129,15 +130,12 @@ def batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 READS_NONE, READS_ALL = 0.45, 0.8
+# bench.languages.
+# Share of its letters in words or long pieces at which a question tells the model nothing, and all.
+# 0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines
+# are below 0.76, and names of programs bring English as low: where frequent words show another
+# language, more is asked for.
 FOREIGN_NONE, FOREIGN_ALL = 0.65, 0.95
-"""bench.languages.
-
-Share of its letters in words or long pieces at which a question tells the model nothing, and all.
-
-0.8 is reached by 97 % of the questions of each judged set in English. Half of the German lines are
-below 0.76, and names of programs bring English as low: where frequent words show another language,
-more is asked for.
-"""
 
 
 def readable(text: str, tokens: Sequence[str]) -> float:

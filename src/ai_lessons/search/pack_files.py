@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 JUDGED_PACKS = "packs.json"
 
+# Of what a remote offers so much is looked at: two million passages.
 MOST_PACKS, MOST_BYTES = 256, 1 << 30
-"""Of what a remote offers so much is looked at: two million passages."""
 
 
 class PackFile(NamedTuple):

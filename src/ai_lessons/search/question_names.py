@@ -35,13 +35,11 @@ _UNDERSCORED = expression(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
 _PLAIN = expression(
     r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?"
 )
+# What looks like a name and identifies little: hyphenated words, short flags, numbers, initials.
+# My_file.txt.
 _MADE_UP = expression(
     r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+"
 )
-"""What looks like a name and identifies little: hyphenated words, short flags, numbers, initials.
-
-My_file.txt.
-"""
 
 
 def names(question: str) -> tuple[str, ...]:
@@ -67,12 +65,11 @@ def names(question: str) -> tuple[str, ...]:
     return tuple(telling)
 
 
+# bench.retrieval.
+# Share of a question's words from which on it is about the names in it, and does not only mention
+# them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of
+# nDCG@10 for tasks.
 ABOUT = 0.25
-"""bench.retrieval.
-
-Share of a question's words from which on it is about the names in it, and does not only mention
-them. Of names like API and MAC, which are words to most people, it takes twice that: .005 of
-nDCG@10 for tasks."""
 
 _SHORT = expression(r"[A-Z]{2,4}s?")
 

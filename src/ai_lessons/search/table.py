@@ -50,18 +50,16 @@ FORMAT = 6
 
 FTS_COLUMN = "fts_text"
 
+# Columns of a hit.
+# Beside them the score is asked for: lance prints a warning per query otherwise.
 HIT = ("entry_id", "ordinal", "heading", "text", "section")
-"""Columns of a hit.
-
-Beside them the score is asked for: lance prints a warning per query otherwise.
-"""
 
 FTS_INDEX = "fts_text_idx"
+# A question takes a fraction of it, and a reader whose version was removed ("Not found") asks once
+# more.
+# Each tidying writes the table anew, 28 MB for 10,000 passages: kept for an hour, 1,000 edits took
+# 2 GB.
 KEEP_VERSIONS = timedelta(minutes=1)
-"""A question takes a fraction of it, and a reader whose version was removed ("Not found") asks once more.
-
-Each tidying writes the table anew, 28 MB for 10,000 passages: kept for an hour, 1,000 edits took 2 GB.
-"""
 
 # Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03
 # ms
@@ -80,14 +78,16 @@ PARTITIONS_PER_ROOT = 3
 # Rows that a question is compared with, those of the nearest partitions; of fewer all
 PROBED = 150_000
 
+# What lancedb raises for trouble with a table; it has no errors of its own.
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
-"""What lancedb raises for trouble with a table; it has no errors of its own."""
 
 
+# Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index
+# take about 12 MB, the index of a million vectors 390 MB, which a smaller cache would read again
+# for every question.
 INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
-"""Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index take about 12 MB, the
-index of a million vectors 390 MB, which a smaller cache would read again for every question."""
 
+# For object stores: by default they are tried for minutes before a wrong address is an error.
 IMPATIENT = {
     "timeout": "20s",
     "connect_timeout": "5s",
@@ -95,7 +95,6 @@ IMPATIENT = {
     "client_retry_timeout": "20",
     "download_retry_count": "2",
 }
-"""For object stores: by default they are tried for minutes before a wrong address is an error."""
 
 
 # An index of this process alone
@@ -538,17 +537,13 @@ def as_arrow(
 
 # Letters of a word that may be joined of others, and of each of these
 LONG_WORD, SHORT_PART = 9, 4
+# bench.languages.
+# Of the weight of a stem, what a word as it was typed, a part, and a kernel tell.
 AS_TYPED, PART_WEIGHT, KERNEL_WEIGHT = 0.3, 0.1, 0.6
-"""bench.languages.
 
-Of the weight of a stem, what a word as it was typed, a part, and a kernel tell.
-"""
-
+# Marks of a stem, of a part of a long word, and of the kernel of a stem.
+# No word of a text ends so.
 _STEM, _PART, _KERNEL = "0f0", "0p0", "0k0"
-"""Marks of a stem, of a part of a long word, and of the kernel of a stem.
-
-No word of a text ends so.
-"""
 
 
 @cache

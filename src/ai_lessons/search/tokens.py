@@ -22,32 +22,32 @@ CAMEL_WORD = expression(
 )
 CAMEL_PART = expression(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 CODE = expression(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
+# Scripts that are written without blanks between words, and Hangul.
+# Thai, Lao, Burmese and Khmer, too.
 CJK = (
     r"[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 )
-"""Scripts that are written without blanks between words, and Hangul.
-
-Thai, Lao, Burmese and Khmer, too.
-"""
 
 # at which the tokenizer would split
 _TONES = expression("[\u0e47-\u0e4e\u0ec8-\u0ecd\u1037-\u103a\u17c9-\u17d3]")
 CJK_RUN = expression(CJK + "{2,}")
 BESIDE_CJK = expression(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
+# A flag, or words with nothing but the marks of a name between them.
 NAME = expression(
     r"(?<![\w-])--?[A-Za-z][A-Za-z0-9]*(?:[._/:-]+[A-Za-z0-9]+)*"
     r"|(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[._/:-]+[A-Za-z0-9]+)+"
 )
-"""A flag, or words with nothing but the marks of a name between them."""
 
+# An address of numbers, or a version: three numbers and more, or behind a v.
 NUMBERS = expression(
     r"(?<![\w.:])(?:[0-9]{1,9}(?:\.[0-9]{1,9}){2,8}|v[0-9]{1,9}(?:\.[0-9]{1,9}){1,8})(?![\w:]|\.\w)"
 )
-"""An address of numbers, or a version: three numbers and more, or behind a v."""
 
+# What stands for the marks of a name in its whole form, so that this is one word for the tokenizer
+# and no other.
 JOINT = "0"
-"""What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
 
+# Stop words: those of these that the index drops in fact (seen by asking it for each).
 LOST = frozenset(
     re.findall(
         r"\w+",
@@ -57,7 +57,6 @@ LOST = frozenset(
         "too under until up was we what when where while who will with you",
     )
 )
-"""Stop words: those of these that the index drops in fact (seen by asking it for each)."""
 
 
 def hidden_parts(text: str) -> list[str]:
@@ -109,11 +108,9 @@ _SAME = str.maketrans(
     | dict.fromkeys("\u2014\u2015", " - ")
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
 )
+# Also the vowel signs of Arabic.
+# Of the Cyrillic short i the breve stays: it is a letter of its own.
 _ACCENTS = expression("(?<![\u0418\u0438])\u0306|[\u0300-\u0305\u0307-\u036f\u064b-\u0652\u0670]+")
-"""Also the vowel signs of Arabic.
-
-Of the Cyrillic short i the breve stays: it is a letter of its own.
-"""
 
 
 def composed(text: str) -> str:
@@ -178,17 +175,13 @@ def question(text: str) -> str:
     return ""
 
 
+# Where a word of ASCII letters begins and ends.
+# Beside CJK characters, too, which have no blanks between words.
 _START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
-"""Where a word of ASCII letters begins and ends.
 
-Beside CJK characters, too, which have no blanks between words.
-"""
-
+# Blanks, line ends and marks like `**` stand between words.
+# All other characters have to be as they were typed.
 _GAP = r"[\W_]+"
-"""Blanks, line ends and marks like `**` stand between words.
-
-All other characters have to be as they were typed.
-"""
 
 
 def pattern(phrase: str) -> str:

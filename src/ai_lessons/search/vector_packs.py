@@ -27,8 +27,8 @@ KEY_BYTES = 32
 # Of the second line, at most
 HEADER_BYTES = 1024
 MOST_DIMENSIONS = 4096
+# Of one pack, at most: it is read as a whole. 20,000 passages; more make several packs.
 PACK_BYTES = 8 << 20
-"""Of one pack, at most: it is read as a whole. 20,000 passages; more make several packs."""
 
 
 class PackDamaged(StorageFailed):

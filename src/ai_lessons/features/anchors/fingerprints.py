@@ -43,8 +43,8 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
+# Verdicts that keep a lesson from those who did not ask.
 SILENCED = frozenset({Verdict.GONE, Verdict.OUT_OF_RANGE})
-"""Verdicts that keep a lesson from those who did not ask."""
 
 
 class State(NamedTuple):
@@ -60,11 +60,9 @@ class State(NamedTuple):
     documented: str = ""
 
 
+# Of a file of Python that this Python cannot parse, mostly because it is being edited.
+# Nothing is known of it.
 UNREADABLE = State("unreadable")
-"""Of a file of Python that this Python cannot parse, mostly because it is being edited.
-
-Nothing is known of it.
-"""
 
 
 def state(path: str, text: str, symbol: str) -> State | None:

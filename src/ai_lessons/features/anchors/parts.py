@@ -22,8 +22,8 @@ class Definition(NamedTuple):
     documented: str = ""
 
 
+# Of Python that cannot be parsed: nothing is known of it.
 UNPARSED = Definition("", (), "")
-"""Of Python that cannot be parsed: nothing is known of it."""
 
 
 def plain(text: str) -> str:

@@ -16,15 +16,16 @@ KEYS = ("command", "unless", "instead", "unless_said", "bad", "good", "enforce")
 SEVERAL = frozenset({"command", "bad", "good"})
 ANY_WORD = "…"
 
+# Options before a subcommand that a value follows, in git, gh, npm, kubectl, make, go, cargo and
+# their like.
 _VALUES = frozenset({
     "-C", "-c", "-R", "--git-dir", "--work-tree", "--namespace", "--context", "--prefix", "--repo", "--cwd", "--dir",
     "--directory", "--project", "--workspace", "--filter", "--config", "--profile", "--region", "--chdir", "--package",
 })  # fmt: skip
-"""Options before a subcommand that a value follows, in git, gh, npm, kubectl, make, go, cargo and their like."""
+# Programs that take several subcommands in one call.
 _SEVERAL_TARGETS = frozenset(
     {"make", "gmake", "just", "task", "rake", "gradle", "gradlew", "mvn", "mvnw", "ninja"}
 )
-"""Programs that take several subcommands in one call."""
 
 
 class Form(NamedTuple):

@@ -13,13 +13,13 @@ from ai_lessons.model.statements import sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+# Text in backticks is a command only with one of these: `except Exception` is code.
 _PROGRAMS = (
     "apt apt-get black brew bun bundle cargo composer curl deno docker dotnet eslint flake8 gh git",
     "go gradle gradlew helm isort jest just kubectl make mise mvn mypy node nox npm npx pip pip3 pipx",
     "pnpm poetry pre-commit prek prettier pylint pyright pytest python python3 rake rm ruff rustup",
     "sed sudo task terraform tox tsc uv uvx vitest wget yarn",
 )
-"""Text in backticks is a command only with one of these: `except Exception` is code."""
 _CODE = expression(r"`([^`\n]{2,120})`")
 _INSTEAD = expression(r"(?i)\b(?:not|never|instead of|rather than|over)\W+(?:\w+\W+){0,2}$")
 _FORBIDS = expression(r"(?i)\b(?:never|don't|do not|must not|forbidden|avoid)\b[^`]{0,40}$")

@@ -35,11 +35,11 @@ _PROMPTS, _PROMPT, _COMMANDS, _COMMAND, _FILES, _SPANS = 50, 4_000, 300, 2_000, 
 _LARGEST = 4 << 20
 # seconds by which the time of a file may differ from ours
 _CLOCK = 0.05
+# What git does with files that others wrote.
 _MOVES = frozenset({
     "checkout", "switch", "pull", "merge", "rebase", "reset", "restore", "stash", "clone", "cherry-pick", "revert",
     "am", "worktree", "bisect", "submodule",
 })  # fmt: skip
-"""What git does with files that others wrote."""
 
 
 class Acts:

@@ -21,6 +21,7 @@ LONGEST_PATTERN = 500
 # lines of the longest statement
 _LONGEST_STATEMENT = 100
 
+# Extension of a file: its language, as ast-grep calls it.
 LANGUAGES = {
     "bash": "bash", "c": "c", "cc": "cpp", "cjs": "javascript", "cpp": "cpp", "cs": "csharp", "css": "css",
     "cxx": "cpp", "ex": "elixir", "exs": "elixir", "go": "go", "h": "c", "hpp": "cpp", "hs": "haskell",
@@ -29,7 +30,6 @@ LANGUAGES = {
     "pyi": "python", "rb": "ruby", "rs": "rust", "scala": "scala", "sh": "bash", "swift": "swift", "ts": "ts",
     "tsx": "tsx", "yaml": "yaml", "yml": "yaml",
 }  # fmt: skip
-"""Extension of a file: its language, as ast-grep calls it."""
 
 
 class TextCheck(NamedTuple):

@@ -22,20 +22,16 @@ if TYPE_CHECKING:
     from ai_lessons.git.worktree import Worktree
 
 BRANCH: Final = "entire/checkpoints/v1"
+# Where Entire keeps checkpoints.
+# On this branch, since its version 0.10 at a ref for each one below this folder.
 REFS: Final = "refs/entire/checkpoints"
-"""Where Entire keeps checkpoints.
 
-On this branch, since its version 0.10 at a ref for each one below this folder.
-"""
-
+# What to fetch to have them all.
+# A clone brings neither; one that the remote has not is no error.
 FETCHED: Final = (
     "+refs/heads/entire/checkpoints/*:refs/heads/entire/checkpoints/*",
     f"+{REFS}/*:{REFS}/*",
 )
-"""What to fetch to have them all.
-
-A clone brings neither; one that the remote has not is no error.
-"""
 
 # Bytes of a transcript that is read
 _LONGEST: Final = 64 << 20

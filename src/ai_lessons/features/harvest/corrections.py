@@ -19,19 +19,20 @@ from ai_lessons.model import expression, lessons
 _LONGEST = 80
 
 _LEAD = r"(?:(?:hmm+|ok(?:ay)?|but|yeah|yes|well|sorry|wait|ah|oh|so|and)\b[\s,.!:-]*)*"
+# A prompt that begins so answers what was there before: no task does.
 _ANSWERS = expression(
     rf"(?i)\A{_LEAD}(?:no(?=[,.!:; ]|$)(?! (?:problem|worries))|nope\b|wrong\b|stop\b|don['\u2019]?t\b|do not\b"
     r"|never\b(?! ?mind)|from now on\b|(?:that|this|it)(?:['\u2019]s| is) (?:not|wrong)"
     r"|nein\b|nicht so\b|falsch\b|ab jetzt\b|non\b(?=[, ])|désormais\b|de ahora en adelante\b|no,|不要|不对|不是|别|错)"
 )
-"""A prompt that begins so answers what was there before: no task does."""
 
+# Said of the future, whatever was done before.
 _FROM_NOW_ON = expression(
     rf"(?i)\A{_LEAD}(?:from now on|in (?:the )?future|going forward|ab jetzt|künftig|in zukunft|désormais|dorénavant"
     r"|de ahora en adelante|en adelante|以后|今后|从现在起)(?!\w)"
 )
-"""Said of the future, whatever was done before."""
 
+# Words that turn down what was done, or say what is done in its place.
 _CORRECTS = expression(
     r"(?i)\b(?:instead|rather than|in place of|no longer|no need|on purpose|obsolete|revert|undo)\b"
     r"|\b(?:should|must|may)(?: not|n['\u2019]?t)\b|\bnot (?:correct|right|what|how|supposed|expected|needed)\b"
@@ -47,8 +48,8 @@ _CORRECTS = expression(
     r"|\b(?:en (?:lugar|vez) de|nunca|no (?:debemos|debes|usamos|uses|hay que)|ya no|deshaz\w*)\b"
     r"|而不是|不要|不用|不应|不能|别再|改成|改用|换成|撤销"
 )
-"""Words that turn down what was done, or say what is done in its place."""
 
+# Words of what holds for all, and of reasons.
 _HOLDS = expression(
     r"(?i)\b(?:we|our|us|should|must|always|never|every\w*|any|all|only|both|each|because|since|so that|otherwise"
     r"|that['\u2019]s why|due to|the idea|in (?:the )?future|from now on|going forward|remember|next time|prefer\w*"
@@ -60,7 +61,6 @@ _HOLDS = expression(
     r"|\b(?:nosotros|nuestr\w+|deb\w+|hay que|siempre|nunca|cada|tod[oa]s|sólo|porque|si no|para que|en adelante)\b"
     r"|我们|应该|必须|总是|每|所有|都|只|因为|否则|不然|以免|以后|今后|从现在起|记住"
 )
-"""Words of what holds for all, and of reasons."""
 
 _SPEAKS = expression(
     r"(?i)\b(?:i|i['\u2019](?:d|m|ll|ve)|me|my|we|we['\u2019]\w+|our|us|you|your|let['\u2019]?s|please"

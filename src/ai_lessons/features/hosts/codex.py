@@ -26,6 +26,7 @@ _RUNS_ON = expression(r"(?m)^Process running with session ID")
 _RECORDS = frozenset(
     {"compacted", "world_state", "token_usage_record", "inter_agent_communication"}
 )
+# What a rollout holds that is read, or says nothing of a command, a file or the user.
 _ITEMS = frozenset({
     "message", "agent_message", "reasoning", "additional_tools", "function_call", "function_call_output",
     "custom_tool_call", "custom_tool_call_output", "local_shell_call", "tool_search_call", "tool_search_output",
@@ -34,7 +35,6 @@ _ITEMS = frozenset({
     "SubAgentActivity", "WebSearch", "ImageView", "ImageGeneration", "ContextCompaction", "Sleep", "HookPrompt",
     "EnteredReviewMode", "ExitedReviewMode",
 })  # fmt: skip
-"""What a rollout holds that is read, or says nothing of a command, a file or the user."""
 _BEFORE_OUTPUT = expression(r"\A(?:.*\n)*?Output:\n")
 
 

@@ -22,6 +22,7 @@ _AFTER_A_TOOL = "^(Bash|ai-lessons-.*)$"
 _KEPT_ENDED = expression(
     r"(?<!\s)\s*<(?:shellId: [^<>]* completed|exited) with exit code (-?\d+)>\s*\Z"
 )
+# Events that are read, or say nothing of a command, a file or the user.
 _EVENTS = frozenset({
     "session.start", "session.resume", "session.shutdown", "session.info", "session.model_change",
     "session.permissions_changed", "session.task_complete", "user.message", "assistant.turn_start", "assistant.message",
@@ -29,7 +30,6 @@ _EVENTS = frozenset({
     "system.notification", "subagent.started", "subagent.completed", "permission.requested", "permission.completed",
     "abort",
 })  # fmt: skip
-"""Events that are read, or say nothing of a command, a file or the user."""
 
 
 class Copilot(AgentHost):

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ai_lessons.connectors.manifests import Sources
     from ai_lessons.features.intake.web import Web
 
+# How names end of what only the extra `intake` can read.
 DOCUMENTS = (".html", ".htm", ".pdf", ".docx")
-"""How names end of what only the extra `intake` can read."""
 
 
 # Bytes of such a document; of its text less is taken

@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from ai_lessons.git.external_files import Outside
     from ai_lessons.model.entries import EntrySummary
 
+# Files without a suffix that people write for people.
 _PAGE_NAMES = expression(
     r"(?i)readme|news|faq|install|changes|changelog|history|hacking|contributing|todo"
 )
-"""Files without a suffix that people write for people."""
 
 
+# Texts by their suffix that programs read.
 _OF_BUILDS = expression(
     r"(?i)(?:cmakelists|meson_options|robots|(?:.*[-_.])?requirements(?:[-_.].*)?)\.txt"
 )
-"""Texts by their suffix that programs read."""
 
 
+# How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`.
 _RELEASE = expression(r"(?i)v?\d+(?:\.(?:\d+|x))*(?:-?(?:a|b|rc|alpha|beta)\.?\d*)?")
-"""How a folder is called that holds the files of one version: `v1`, `2.4.x`, `3.0-rc1`."""
 
 
 def _is_document(name: str) -> bool:

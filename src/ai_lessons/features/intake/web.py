@@ -255,10 +255,10 @@ def _place(url: str) -> tuple[str, int]:
     return host, port
 
 
+# Names that mean nothing outside a network: a single word, and those below such an end.
 _OF_A_NETWORK = expression(
     r"(?i)^\.[^.]*$|\.(?:local|localhost|localdomain|internal|intranet|private|corp|home|lan|arpa)$"
 )
-"""Names that mean nothing outside a network: a single word, and those below such an end."""
 
 
 def _proxy(url: str) -> tuple[str, int, dict[str, str]] | None:
@@ -402,11 +402,11 @@ UNPACKED = Limits(64 << 20, 32 << 20, 10_000)
 _NO_TEXT = (
     "script, style, noscript, template, nav, aside, svg, iframe, button, .headerlink, .skip-link"
 )
+# What the packages raise at damaged documents, without documenting it.
 _BROKEN = (
     PyPdfError, zipfile.BadZipFile, zlib.error, ExpatError, ValueError, LookupError, TypeError, AttributeError, OSError,
     RuntimeError,
 )  # fmt: skip
-"""What the packages raise at damaged documents, without documenting it."""
 
 
 def convert(name: str, suffix: str, data: bytes) -> str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 HERE = Path(__file__).parent
+# What a file says of where it applies, and how it is called.
 SCOPES = {"applies_to": "Files", "scope": "Scope", "contexts": "Contexts", "category": "Category"}
-"""What a file says of where it applies, and how it is called."""
 
 # Characters of a text that are drawn as Markdown; of a longer one these, and its sections
 LONGEST = 100_000
@@ -387,6 +387,8 @@ def _environment() -> Environment:
     return made
 
 
+# What every template takes, on a page of the server; see `site` for that of a folder of files.
+# `root` leads to the first page: all links are relative, because the secret is in the address.
 LIVE: Mapping[str, Any] = {
     "static": False,
     "root": "./",
@@ -398,10 +400,6 @@ LIVE: Mapping[str, Any] = {
     "words": "",
     "played": None,
 }
-"""What every template takes, on a page of the server; see `site` for that of a folder of files.
-
-`root` leads to the first page: all links are relative, because the secret is in the address.
-"""
 
 
 def render(template: str, **values: Any) -> str:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     Asked: TypeAlias = Mapping[str, str]
 
+# What an event says of an entry.
 SORTS = {
     "injected": "shown",
     **dict.fromkeys(("helpful", "followed", "worked", "script_ok"), "good"),
     **dict.fromkeys(("contradicted", "recurred", "wrong", "script_failed"), "bad"),
 }
-"""What an event says of an entry."""
 
 # Results and entries of a list
 ROWS_SHOWN = 30

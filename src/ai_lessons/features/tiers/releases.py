@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.model.entries import Entry
 
+# Keys of the original that its copy does not get.
 LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path", RELEASED)
-"""Keys of the original that its copy does not get."""
 
 
 _OWN = frozenset(

@@ -64,6 +64,7 @@ _NAMES = {
 }  # fmt: skip
 
 
+# The form of an export, by the end of its path.
 _TARGET_OF = {
     r"(?:agents|claude|gemini|qwen)(?:\.\w+)?\.md": AGENTS,
     r"\.github/(?:copilot-instructions\.md|instructions)": "copilot",
@@ -75,7 +76,6 @@ _TARGET_OF = {
     r"okf": OKF,
     r"skills": "skills",
 }
-"""The form of an export, by the end of its path."""
 
 
 @click.command(

@@ -38,26 +38,24 @@ if TYPE_CHECKING:
 FORM = TAG
 
 _NO_RECORD = expression(r"(?i)(?:readme|index|contributing|changelog|.*template.*)\.\w+")
+# How the name of a record begins.
+# `0004-drop-colorama.md`, `ADR-4.md`, `20200106-use-a-queue.md`.
 _NUMBER = expression(r"(?i)(?:adr[-_ ]?)?0*(\d{1,9})(?=[-_. ]|\Z)")
-"""How the name of a record begins.
 
-`0004-drop-colorama.md`, `ADR-4.md`, `20200106-use-a-queue.md`.
-"""
-
+# What stands before the words of a title: `4. `, `ADR-0004: `, `ADR 4 - `.
 _TITLE_NUMBER = expression(
     r"(?i)\A(?:adr|decision)?[-_ #]{0,9}0{0,9}(\d{1,9})\s{0,9}[.:)\u2013\u2014-]\s*"
 )
-"""What stands before the words of a title: `4. `, `ADR-0004: `, `ADR 4 - `."""
 
 _NEWER = expression(
     r"(?i)\b(?:supers|superc)eded[ -]by\b:?|\breplaced[ -]by\b:?|\bobsoleted[ -]by\b:?"
 )
 _RELATIONS = (_NEWER, OLDER, BESIDE)
+# The same in frontmatter, in the order of `_RELATIONS`.
 _KEYS = (
     ("superseded-by", "superseded_by", "replaced-by", "replaced_by"), ("supersedes", "supercedes", "replaces"),
     ("amends", "related", "relates-to"),
 )  # fmt: skip
-"""The same in frontmatter, in the order of `_RELATIONS`."""
 
 _NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]{0,5}0{0,9}(\d{1,9})\b")
 # the name of an option is short, and a bound keeps the time with the length of a text

@@ -14,11 +14,11 @@ from ai_lessons.features.transfer.exporters import OTHER, SKIPPED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+# A file by the name to show; whether the caller named it.
 FoundFile = tuple[str, Path, bool]
-"""A file by the name to show; whether the caller named it."""
 
+# Parts that bring nothing, as (where, one of `FATES`, why).
 LeftOut = list[tuple[str, str, str]]
-"""Parts that bring nothing, as (where, one of `FATES`, why)."""
 
 _NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
 _LEADS_OUT = "a link out of the folder: name what it leads to, to take that in"

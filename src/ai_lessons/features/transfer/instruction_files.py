@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # of one file that become an entry each
 MOST_STATEMENTS = 1_000
 AGENTS = "agents-md"
+# The files of each tool's instructions, as the end of a path.
+# `agents-md` takes in those of all the others.
 HOSTS = {
     AGENTS: r"AGENTS(?:\.override)?\.md",
     "copilot": r"\.github/copilot-instructions\.md|[^/]+\.instructions\.md",
@@ -40,10 +42,6 @@ HOSTS = {
     "windsurf": r"[^/]*\.windsurfrules|\.windsurf/rules/.+\.md",
     "gemini": r"GEMINI\.md",
 }
-"""The files of each tool's instructions, as the end of a path.
-
-`agents-md` takes in those of all the others.
-"""
 
 _FILES = {host: expression(f"(?:^|/)({pattern})$") for host, pattern in HOSTS.items()}
 _OF_FOLDER = expression(r"(?:AGENTS|CLAUDE|GEMINI|QWEN)(?:\.\w+)?\.md")
@@ -237,8 +235,8 @@ def export_place(path: str) -> str:
 
 # --- what they import ---
 
+# How often an imported file may import another one.
 MOST_DEEP = 5
-"""How often an imported file may import another one."""
 
 _AT_PATH = expression(r"(?:^|(?<=[\s(]))@((?:~|\.{1,2})?/?[\w.-]+(?:/[\w.-]+)*)")
 _ALONE = expression(r"\s*(?:[-*+]\s+)?@(\S+)\s*")

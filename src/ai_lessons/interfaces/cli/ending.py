@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+# What to do next where an error does not say, by its class; the first that fits.
 NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
     NotFound: (
         "look at how it is written; ai-lessons search WORDS finds entries, ai-lessons list "
@@ -42,7 +43,6 @@ NEXT_STEPS: Mapping[type[AiLessonsError], str] = {
     Unreachable: "look at the connection and the address, then run the command again",
     AiLessonsError: "ai-lessons admin doctor checks everything around the files",
 }
-"""What to do next where an error does not say, by its class; the first that fits."""
 
 
 def next_step(error: AiLessonsError) -> str:

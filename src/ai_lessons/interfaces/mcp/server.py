@@ -75,13 +75,11 @@ def log_to(file: Path) -> logging.Handler:
 
 
 _HOUR = CacheHint(3_600_000, "public")
+# How long an answer holds: what the program declares an hour.
+# A resource that is read not at all, as it is edited.
 FRESH: Mapping[CacheableMethod, CacheHint] = {
     "tools/list": _HOUR, "prompts/list": _HOUR, "resources/templates/list": _HOUR, "resources/list": CacheHint(10_000),
 }  # fmt: skip
-"""How long an answer holds: what the program declares an hour.
-
-A resource that is read not at all, as it is edited.
-"""
 
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"

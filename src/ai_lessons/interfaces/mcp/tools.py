@@ -44,14 +44,12 @@ KEEP_ANYWAY = "anyway"
 
 LOG = logging.getLogger(__name__)
 
+# What an agent pays for in every session, in the order in which it needs them.
+# `--tools all` adds the others.
 DEFAULT = (
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
     "suggest_rule", "link", "record_outcome",
 )  # fmt: skip
-"""What an agent pays for in every session, in the order in which it needs them.
-
-`--tools all` adds the others.
-"""
 
 
 def tools(
