@@ -452,7 +452,8 @@ def tools_page() -> str:
     more = "".join(tool_row(tool) for tool in served if tool.name not in DEFAULT)
     transport = (
         "## Over HTTP\n\n"
-        f"Streamable HTTP at `{over_http.PATH}`, requests of at most {over_http.BODY_BYTES:,} bytes, {over_http.SESSIONS} "
+        f"Streamable HTTP at `{over_http.PATH}`, requests of at most {over_http.HTTP.body_bytes:,} bytes, "
+        f"{over_http.HTTP.sessions} "
         "clients. A wrong token\nis answered with 401, a foreign `Origin` with 403, a foreign `Host` with 421.\n"
     )
     return "\n".join(

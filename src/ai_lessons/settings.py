@@ -45,8 +45,6 @@ AGENT_HOSTS = {
 
 _OF_ENTERPRISE = ("path", "sync_url")
 MOST_BYTES = 64 * 1024
-# characters of a key or a tier that a note repeats
-LONGEST_NAME = 60
 
 
 class Folders(NamedTuple):
@@ -391,7 +389,8 @@ def _unknown(table: object, keys: Sequence[str], file: Path, above: str = "") ->
 
 def _is_name(text: str) -> bool:
     """Whether this is a word as keys and tiers have it: letters, digits and a few signs."""
-    return len(text) <= LONGEST_NAME and all(sign.isalnum() or sign in "._:-" for sign in text)
+    # characters of a key or a tier that a note repeats
+    return len(text) <= 60 and all(sign.isalnum() or sign in "._:-" for sign in text)
 
 
 def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:

@@ -156,7 +156,7 @@ def from_page(served: Served, origin: str, **more: str) -> int:
 
 
 def test_what_is_too_large_or_no_request_does_not_end_it(open_: Served) -> None:
-    assert open_.post(b" " * (over_http.BODY_BYTES + 1), {}) == 413
+    assert open_.post(b" " * (over_http.HTTP.body_bytes + 1), {}) == 413
     assert open_.post(b"", {"Content-Length": str(10**12)}) == 413
     assert open_.post(b"no JSON", {}) == 400
     assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400

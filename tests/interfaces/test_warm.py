@@ -35,7 +35,7 @@ from ai_lessons.interfaces.output import View
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.edits import Edit
 from ai_lessons.model.entries import Filter, Kind
-from ai_lessons.search.index import FEW
+from ai_lessons.search.index import REFRESH
 from ai_lessons.settings import load
 from app.world import CountingEmbedder, lesson
 from interfaces.world import PATIENT, PROGRAM, Run, environment
@@ -136,7 +136,7 @@ def both(
             "ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder()
         )
     )
-    monkeypatch.setattr(daemon_client, "GREETING", SECONDS)
+    monkeypatch.setattr(daemon_client, "PATIENT", daemon_client.PATIENT._replace(greeting=SECONDS))
     monkeypatch.setattr(daemon_client, "SILENT", SECONDS)
     options = Options(
         tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm"
@@ -226,12 +226,12 @@ def test_a_helper_answers_while_the_caller_does_something_else(both: Both) -> No
 def test_vectors_that_are_missing_come_by_themselves_and_settings_hold_for_the_next_answer(
     both: Both,
 ) -> None:
-    for number in range(FEW + 1):  # so many that a search does not wait for them
+    for number in range(REFRESH.few + 1):  # so many that a search does not wait for them
         both.write(f"notes/{number}.md", f"# {number}\n\nAbout apples.\n")
     first = both.ask("search", Query("apples"))
     assert first.coverage == 0.0
     assert any(
-        note.startswith(f"0 % of the passages have a vector; {FEW + 1} are found")
+        note.startswith(f"0 % of the passages have a vector; {REFRESH.few + 1} are found")
         for note in first.notes
     )
     wait(lambda: both.ask("search", Query("apples")).coverage == 1.0)
@@ -253,7 +253,7 @@ def test_a_server_whose_helper_does_not_come_searches_itself_and_waits_once(
     both: Both, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
 ) -> None:
     closing.enter_context(instead("ai_lessons.git.processes.leave_running", lambda *_, **__: None))
-    monkeypatch.setattr(daemon_client, "COMING", 0.1)
+    monkeypatch.setattr(daemon_client, "PATIENT", daemon_client.PATIENT._replace(coming=0.1))
     both.write("notes/a.md", "# Apples\n\nAbout apples.\n")
     with Library(both.root, both.options._replace(warm=both.root.parent / "nowhere")) as held:
         asking = daemon_client.DaemonClient(both.root, held.options, lambda: held, held=True)
@@ -568,8 +568,9 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
     run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def patient(seconds: float) -> None:
-        for limit in ("GREETING", "SILENT"):
-            monkeypatch.setattr(daemon_client, limit, seconds)
+        waits = daemon_client.PATIENT._replace(greeting=seconds)
+        monkeypatch.setattr(daemon_client, "PATIENT", waits)
+        monkeypatch.setattr(daemon_client, "SILENT", seconds)
 
     def helper() -> dict[str, Any]:
         (one,) = run("admin", "warm", "status", "--json").json or [
@@ -622,14 +623,14 @@ def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_p
 
 
 def test_what_is_to_be_done_later_is_taken_at_once_and_vectors_follow(both: Both) -> None:
-    for number in range(FEW + 1):
+    for number in range(REFRESH.few + 1):
         both.write(f"notes/{number}.md", f"# {number}\n\nAbout apples.\n")
     daemon_client.have_done(both.root, both.options, "prepare")
     with Library(both.root, both.options) as opened:
         wait(
             lambda: (
                 meaning.standing(opened.primary)[1]
-                == f"{FEW + 1} of {FEW + 1} passages have a vector"
+                == f"{REFRESH.few + 1} of {REFRESH.few + 1} passages have a vector"
             )
         )
     assert both.ask("search", Query("apples")).coverage == 1.0

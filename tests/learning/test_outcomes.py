@@ -337,7 +337,7 @@ def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
     )
     read = read_line(line.decode())
     assert read is not None
-    assert len(read.note) == statistics.NOTE_LENGTH
+    assert len(read.note) == statistics.EVENT.note_length
     assert read_lines(line)[1] == 0
 
 

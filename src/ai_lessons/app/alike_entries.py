@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.model import lessons
 from ai_lessons.model.entries import Relation
-from ai_lessons.search.terms import ALIKE, likeness
+from ai_lessons.search.terms import TERMS, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def alike(text: ComparableText, texts: Iterable[ComparableText]) -> tuple[str, .
     likenesses: list[tuple[float, str]] = []
     for other in texts:
         score = _likeness(text, other)
-        if score >= ALIKE and other.id != text.id:
+        if score >= TERMS.alike and other.id != text.id:
             likenesses.append((score, other.name))
     # the names settle the order of equal ones
     likenesses.sort(key=lambda row: (-row[0], row[1]))

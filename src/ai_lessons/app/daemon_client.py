@@ -33,18 +33,25 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.learning.statistics import Event
 
-# Seconds in which a helper has to take a question
-GREETING = 0.05
+
+class Patience(NamedTuple):
+    """How long, in seconds, one waits for the helper."""
+
+    # Seconds in which a helper has to take a question
+    greeting: float = 0.05
+    # Seconds in which a helper that has just been started should take a job for later
+    patience: float = 1.0
+    # Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
+    coming: float = 10.0
+
+
+PATIENT = Patience()
+
 
 # Seconds between two signs of life while it works, and without one until it is left.
 # On a machine whose cores are all taken a sign comes late, and working alone would load it more.
 BEAT, SILENT = 0.05, 0.5
 
-
-# Seconds in which a helper that has just been started should take a job for later
-PATIENCE = 1.0
-# Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
-COMING = 10.0
 
 JOB, HOOK, STATUS, LATER, WORKING, ANSWER = b"jhslwa"
 LOCK = ".lock"
@@ -169,7 +176,7 @@ class DaemonClient:
         Raises DaemonUnavailable: it does not come.
         """
         start(place, request)
-        end = time.monotonic() + COMING
+        end = time.monotonic() + PATIENT.coming
         while time.monotonic() < end:
             time.sleep(BEAT)
             with suppress(DaemonUnavailable):
@@ -334,7 +341,7 @@ def in_steps(place: Path, request: object, kind: int = JOB) -> Iterator[Any]:
         if not private(place.parent):
             raise DaemonUnavailable
         with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(GREETING)
+            line.settimeout(PATIENT.greeting)
             line.connect(str(place))
             if not ours(line):
                 raise DaemonUnavailable
@@ -398,7 +405,7 @@ def have_done(root: Path, options: Options, name: str) -> None:
     with suppress(OSError):
         place = options.warm / program()
         request: tuple[object, ...] = (root, travelling(options), False, name, (), {})
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + PATIENT.patience
         while True:
             with suppress(DaemonUnavailable):
                 ask(place, request, LATER)

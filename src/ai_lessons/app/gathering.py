@@ -124,12 +124,9 @@ def _without(candidates: Candidates, gone: AbstractSet[str]) -> Candidates:
     return candidates._replace(text=kept(candidates.text), vectors=kept(candidates.vectors))
 
 
-# Entries found by words whose vectors are computed next
-WANTED = 20
-
-
 def _want(repo: Reading, candidates: Candidates) -> None:
-    entries = list(dict.fromkeys(hit.entry_id for hit in candidates.text))[:WANTED]
+    # Entries found by words whose vectors are computed next
+    entries = list(dict.fromkeys(hit.entry_id for hit in candidates.text))[:20]
     for part in repo.every:
         if part.indexing.missing:
             part.indexing.want(entries)

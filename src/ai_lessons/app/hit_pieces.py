@@ -20,7 +20,7 @@ def _words(text: str) -> set[str]:
     """The stems of the words that tell something."""
     stems: set[str] = set()
     for word in tokens.words_of(text):
-        is_short = len(word) < snippets.SHORT_WORD and word.isascii()
+        is_short = len(word) < snippets.SENTENCES.short_word and word.isascii()
         if not is_short and word not in _COMMON:
             stems.add(stem(word))
     return stems

@@ -50,7 +50,7 @@ class Judged(NamedTuple):
 
         By words alone a share of common words is no reason: every field of knowledge has them.
         """
-        near = self.measured and self.near.best >= relevance.DOUBT
+        near = self.measured and self.near.best >= relevance.BARS.doubt
         return self.weak and (near or bool(self.rare))
 
 
@@ -122,7 +122,7 @@ def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
     standing = relevance.held(words, texts)
     entries = repo.catalog.count(Filter())
     # enough to see that a word is in more entries
-    depth = 2 * answer_chance.MOST + 4 * (entries // relevance.RARE)
+    depth = 2 * answer_chance.MOST + 4 * (entries // relevance.BARS.rare)
     begun = [(telling, begin(repo, telling.word, Filter(), depth)) for telling in standing]
     rare = list[tuple[relevance.Telling, set[str]]]()
     for telling, finish in begun:

@@ -33,12 +33,19 @@ if TYPE_CHECKING:
     from ai_lessons.model.links import Edge
     from ai_lessons.search.catalog_reader import CatalogReader
 
-# Results asked for beyond the limit, for those that take the places of superseded ones
-SPARE = 20
-# Results that are asked for what is related to them, and related entries that are named
-SEE_ALSO = 3
-# Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be
-CHAIN = 20
+
+class LinkLimits(NamedTuple):
+    """How many entries links may bring to an answer."""
+
+    # Results asked for beyond the limit, for those that take the places of superseded ones
+    spare: int = 20
+    # Results that are asked for what is related to them, and related entries that are named
+    see_also: int = 3
+    # Steps along `supersedes`, or back over `derived_from`: no chain is longer, but a pulled one may be
+    chain: int = 20
+
+
+LINK_LIMITS = LinkLimits()
 
 
 def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]:
@@ -130,9 +137,9 @@ def farther_copies(repo: Reading, summaries: Iterable[EntrySummary]) -> set[str]
 
 
 def origins(catalog: CatalogReader, entry_id: str) -> list[GraphStep]:
-    """What an entry is derived from, over up to `CHAIN` links, the nearest first; each once."""
+    """What an entry is derived from, over up to `LINK_LIMITS.chain` links, the nearest first; each once."""
     steps, seen, border = list[GraphStep](), {entry_id}, [entry_id]
-    for depth in range(1, CHAIN + 1):
+    for depth in range(1, LINK_LIMITS.chain + 1):
         edges = (
             x
             for name in border
@@ -197,7 +204,7 @@ def superseded_by(
 
     None if it stands.
 
-    Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
+    Follows up to `LINK_LIMITS.chain` links; of a firm lesson only those count that may silence one.
     """
     newest: EntrySummary | None = None
     seen, border = {entry_id}, [entry_id]
@@ -205,7 +212,7 @@ def superseded_by(
         summaries = {entry_id: summary}
     else:
         summaries = {}
-    for _ in range(CHAIN):
+    for _ in range(LINK_LIMITS.chain):
         edges = (
             x
             for old in border
@@ -324,7 +331,7 @@ def see_also(repo: Reading, summaries: Sequence[EntrySummary]) -> list[str]:
     """
     shown = {summary.id for summary in summaries}
     handles: dict[str, str] = {}
-    for summary in summaries[:SEE_ALSO]:
+    for summary in summaries[: LINK_LIMITS.see_also]:
         for edge in edges_of(repo.catalog, summary.id, Relation.RELATED_TO):
             handles.setdefault(
                 edge.target if edge.source == summary.id else edge.source, summary.handle
@@ -342,7 +349,7 @@ def see_also(repo: Reading, summaries: Sequence[EntrySummary]) -> list[str]:
         for summary in standing
     ]
     if sentences:
-        return [f"see also: {'; '.join(sentences[:SEE_ALSO])}"]
+        return [f"see also: {'; '.join(sentences[: LINK_LIMITS.see_also])}"]
     return []
 
 

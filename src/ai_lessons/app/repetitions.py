@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from contextlib import suppress
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
 from ai_lessons.app.link_effects import superseded
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.model import lessons
 from ai_lessons.model.entries import GLOBAL_PROJECT, LESSONS, Filter, Kind
-from ai_lessons.search.terms import ALIKE, READ, letters, likeness, terms
+from ai_lessons.search.terms import TERMS, letters, likeness, terms
 from ai_lessons.search.tokens import fold
 
 if TYPE_CHECKING:
@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
     from ai_lessons.model.entries import EntrySummary, Pattern
 
-# So many entries that say the same as a new lesson are named
-FEW_COPIES = 2
-# So many entries of alike titles are read and compared
-COMPARED = 20
+
+class RepetitionLimits(NamedTuple):
+    """How many entries are compared, and named."""
+
+    # So many entries that say the same as a new lesson are named
+    few_copies: int = 2
+    # So many entries of alike titles are read and compared
+    compared: int = 20
+
+
+REPETITIONS = RepetitionLimits()
 
 
 def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
@@ -42,7 +49,7 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
         # as it is stored, with its WHEN, DO and BECAUSE
         pattern = str(lessons.build(draft.when, draft.do, draft.dont, draft.because))
     text, same = f"{pattern}\n{draft.content}", list[str]()
-    for summary in _holding(repo, terms(text[:READ]) or terms(draft.title)):
+    for summary in _holding(repo, terms(text[: TERMS.read]) or terms(draft.title)):
         stored = _text(repo, summary.id)
         if letters(stored) != letters(text):
             continue
@@ -52,7 +59,7 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
                 f"{summary.handle} {summary.title!r} says the same, word for word", hint=hint
             )
         same.append(f"[{summary.handle}] {summary.title!r} has the same text: update it?")
-    return same[:FEW_COPIES]
+    return same[: REPETITIONS.few_copies]
 
 
 def _holding(repo: RepositorySession, words: Iterable[str]) -> list[EntrySummary]:
@@ -62,7 +69,7 @@ def _holding(repo: RepositorySession, words: Iterable[str]) -> list[EntrySummary
     if not longest:
         return []
     held = repo.catalog.holding(longest)
-    return [summary for summary in held if summary.kind is Kind.LESSON][:COMPARED]
+    return [summary for summary in held if summary.kind is Kind.LESSON][: REPETITIONS.compared]
 
 
 def _typed(title: str, text: str) -> tuple[str, ...]:
@@ -82,9 +89,9 @@ def near_copies(opened: Library, text: str) -> dict[str, str]:
     repo.current()
     app.gathering.refresh(repo)
     similar = app.gathering.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))
-    alike = [entry_id for entry_id, cosine in similar.items() if cosine >= ALIKE]
+    alike = [entry_id for entry_id, cosine in similar.items() if cosine >= TERMS.alike]
     ids = sorted(alike, key=similar.__getitem__)[::-1]
-    summaries = repo.catalog.many(ids[: FEW_COPIES + 1])
+    summaries = repo.catalog.many(ids[: REPETITIONS.few_copies + 1])
     copies: dict[str, str] = {}
     for id_ in ids:
         if id_ in summaries:
@@ -114,17 +121,17 @@ def repetitions(repo: RepositorySession) -> dict[str, str]:
         telling = [(summary.kind, word) for word in title[: len(title) // 2 + 1]]
         older: dict[str, EntrySummary] = {}
         for word in telling:
-            for other in holding[word][-COMPARED:]:
+            for other in holding[word][-REPETITIONS.compared :]:
                 older[other.id] = other
         share, nearest = 0.0, summary
         for other in older.values():
             # texts are read only where the titles are alike
-            if likeness(other.title, summary.title) < ALIKE:
+            if likeness(other.title, summary.title) < TERMS.alike:
                 continue
             its_share = likeness(text(summary.id), text(other.id))
             if (its_share, other.id) > (share, nearest.id):
                 share, nearest = its_share, other
-        if share >= ALIKE:
+        if share >= TERMS.alike:
             repeated[summary.id] = _nearly_the_same(nearest, share)
         for word in telling:
             holding[word].append(summary)
@@ -180,7 +187,7 @@ def opposed(summaries: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySu
             continue
         if stated.negative == pattern.negative:
             continue
-        same_case = likeness(stated.when, pattern.when) >= ALIKE
-        if same_case and likeness(stated.action, pattern.action) >= ALIKE:
+        same_case = likeness(stated.when, pattern.when) >= TERMS.alike
+        if same_case and likeness(stated.action, pattern.action) >= TERMS.alike:
             opposed_lessons.append(summary)
     return opposed_lessons

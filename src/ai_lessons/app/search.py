@@ -15,7 +15,7 @@ from ai_lessons.app.asking import ask
 from ai_lessons.app.gathering import gather
 from ai_lessons.app.history_of_entries import approvals_of
 from ai_lessons.app.judging import judge, rare_holders
-from ai_lessons.app.link_effects import SPARE, drop_superseded, see_also, vouched, warnings
+from ai_lessons.app.link_effects import LINK_LIMITS, drop_superseded, see_also, vouched, warnings
 from ai_lessons.app.notes import notes_on, with_verdicts
 from ai_lessons.app.versions_asked import not_here, what_there_is
 from ai_lessons.errors import StorageFailed
@@ -294,7 +294,7 @@ def answering(
         return [], BAR
     if weak:
         nearest = sorted(ranked, key=lambda hit: -seen.rare.get(hit.entry.id, 0.0))
-        return nearest[: relevance.MAYBE], BAR
+        return nearest[: relevance.BARS.maybe], BAR
     below = {hit.entry.id for hit, is_listed in zip(ranked, listed, strict=True) if not is_listed}
     return [hit for hit in hits if hit.entry.id not in below], bar
 
@@ -354,7 +354,7 @@ def _by_filters(repo: Reading, asked: Asking) -> Answer:
     matches = [Match(entry_id, 0, 1.0) for entry_id in by_id]
     hits = _hits(repo, query._replace(limit=len(matches)), matches, versions, by_id)
     hits.sort(key=lambda hit: (-(hit.entry.score or 0.0), places[hit.entry.id]))
-    hits = drop_superseded(repo, query, hits[: query.limit + SPARE])
+    hits = drop_superseded(repo, query, hits[: query.limit + LINK_LIMITS.spare])
     if asked.few:
         hits = list(_few(hits))
     return Answer(asked.typed, tuple(hits), notes=_notes(repo, asked, hits))
@@ -441,7 +441,7 @@ def _hits(
     for result in ranked:
         pages.setdefault(_page(summaries[result.match.entry_id]), []).append(result)
     hits = []
-    for page in list(pages.values())[: query.limit + SPARE]:
+    for page in list(pages.values())[: query.limit + LINK_LIMITS.spare]:
         leader, *siblings = _newest_leads(page, summaries)
         summary = summaries[leader.match.entry_id]
         also_in: set[str] = set()

@@ -78,10 +78,6 @@ def _state(name: str, folder: ModelFolder | None) -> ModelState:
     )
 
 
-# Words, of which a model reads 512
-LONGEST = 600
-
-
 class Embedders:
     """Embedders by name, each loaded once; `threads` of each (None: all cores).
 
@@ -123,7 +119,8 @@ class Embedders:
             return self._load(name)
         with self._weighed():
             model = self._load(name)
-            next(iter(model.embed(["word " * LONGEST])))
+            # Words, of which a model reads 512
+            next(iter(model.embed(["word " * 600])))
         return model
 
     def _load(self, name: str) -> Embedder:

@@ -17,7 +17,7 @@ from ai_lessons.git.store import Job
 from ai_lessons.git.worktree import shared_files
 from ai_lessons.learning import selection, statistics
 from ai_lessons.learning.kept import RuleSessions, line_of
-from ai_lessons.learning.selection import TIRED, unused
+from ai_lessons.learning.selection import CHOICE, unused
 from ai_lessons.learning.statistics import USES, Event
 from ai_lessons.model import entries, expression
 from ai_lessons.model.entries import EntrySummary, Kind, Status
@@ -516,7 +516,7 @@ class Usages:
             # gone since the catalog looked
             return 0
         since = cache.sessions_since(summary.id, edited)
-        if since < TIRED and not self._repo.history.dirty(path):
+        if since < CHOICE.tired and not self._repo.history.dirty(path):
             for revision in self._repo.history.log(path, 1):
                 committed = datetime.fromisoformat(revision.when).timestamp()
                 # One job may both edit and commit, and git keeps whole seconds: up to two lie

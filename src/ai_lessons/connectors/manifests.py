@@ -36,8 +36,19 @@ Found = tuple[str, str]
 
 # Bytes of a file that is read. Lock files of big projects have five million
 LARGEST = 8 << 20
-# Characters of a package's name or version; what is longer is left out
-LONGEST_NAME = 200
+
+
+class ManifestLimits(NamedTuple):
+    """Sizes of what is read of a project's manifests."""
+
+    # Characters of a package's name or version; what is longer is left out
+    longest_name: int = 200
+    # Lock and manifest files of a code repository: a monorepo has hundreds, and each is parsed
+    most_files: int = 50
+
+
+MANIFESTS = ManifestLimits()
+
 PYTHON = "python"
 
 
@@ -94,7 +105,9 @@ def packages(path: str, text: str) -> list[Found]:
         return []
     return list(
         dict.fromkeys(
-            package for package in every if all(0 < len(part) <= LONGEST_NAME for part in package)
+            package
+            for package in every
+            if all(0 < len(part) <= MANIFESTS.longest_name for part in package)
         )
     )
 
@@ -210,7 +223,7 @@ def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
 def _requirements(text: str) -> Iterator[Found]:
     # each line costs up to a tenth of a millisecond
     for row in re.sub(r"\\\r?\n", " ", text).splitlines()[:5000]:
-        plain = re.sub(r"(?:^|\s)#.*$|\s--?[a-z].*$", "", row[: 4 * LONGEST_NAME]).strip()
+        plain = re.sub(r"(?:^|\s)#.*$|\s--?[a-z].*$", "", row[: 4 * MANIFESTS.longest_name]).strip()
         if not plain or plain.startswith("-"):
             continue
         try:
@@ -237,7 +250,7 @@ def _locked_packages(text: str) -> Iterator[Found]:
     """`[[package]]` tables of uv, Poetry and Cargo, each with a name and a version."""
     for table in f"\n{text}".replace("\r\n", "\n").split("\n["):
         # what is looked for comes first, and lock files are long
-        begin = table[: 4 * LONGEST_NAME]
+        begin = table[: 4 * MANIFESTS.longest_name]
         stated = dict(reversed(_PAIR.findall(begin)))
         python = stated.get("requires-python") or stated.get("python-versions")
         if begin.startswith("[package]]") and "name" in stated and "version" in stated:
@@ -300,7 +313,7 @@ _GO_UNTAGGED = expression(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
 def _go_mod(text: str) -> Iterator[Found]:
     block = ""
     for row in text.splitlines():
-        words = row[: 4 * LONGEST_NAME].partition("//")[0].split()
+        words = row[: 4 * MANIFESTS.longest_name].partition("//")[0].split()
         if words[1:] == ["("]:
             block = words[0]
         elif words == [")"]:
@@ -389,15 +402,11 @@ def pins(files: Iterable[Manifest]) -> dict[str, list[Use]]:
             elif manifest.path.endswith("pyproject.toml"):
                 stated = [*_requirements(_asked_of(toml(manifest.text)))]
         for package, version in stated:
-            if len(package) <= LONGEST_NAME >= len(version):
+            if len(package) <= MANIFESTS.longest_name >= len(version):
                 named = uses.setdefault(f"{_REGISTRIES[language]}/{normal(package)}", [])
                 if not named or named[0].path == manifest.path:
                     named.append(Use(package, version, manifest.path))
     return uses
-
-
-# Lock and manifest files of a code repository: a monorepo has hundreds, and each is parsed
-MOST_FILES = 50
 
 
 def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
@@ -411,8 +420,11 @@ def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
             path = file.relative_to(top).as_posix()
             if file.is_symlink() or not file.is_file():
                 continue
-            if len(texts) == MOST_FILES:
-                return texts, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
+            if len(texts) == MANIFESTS.most_files:
+                return texts, [
+                    *left_out,
+                    f"{path} and others: {MANIFESTS.most_files} files were read",
+                ]
             try:
                 text = read_file(top, path, LARGEST)[0].decode("utf-8", "replace")
             except AiLessonsError as error:

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 # seconds of CPU time after which a hook starts the helper and answers without it; a small base
 # takes 0.2
 WORK = 0.4
-# of what a host waits, in which what is new is read and judged
-PART = 0.5
 AGENT_VARIABLE = "AI_LESSONS_AGENT"
 
 
@@ -172,7 +170,8 @@ def respond(
     event = event._replace(host=event.host or chosen.agent or "")
     host = agent_hosts.called(event.host)
     # with what is known where there is much that is new: what was read until then is kept
-    until = time.monotonic() + PART * (
+    # of what a host waits, in which what is new is read and judged
+    until = time.monotonic() + 0.5 * (
         hook.PATIENCE_TO_BEGIN if event.moment is Moment.BEGIN else hook.PATIENCE
     )
     terms = library_options(chosen)._replace(session=event.session or chosen.session, until=until)

@@ -12,10 +12,17 @@ from ai_lessons.model.decisions import DENY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# In scope and never broken in so many sessions: need it be told at the start?
-LEAST_SESSIONS = 20
-# So many of these were not told: else the telling may be why it was kept
-LEAST_UNTOLD = 5
+
+class LeastNumbers(NamedTuple):
+    """From how many sessions on counts say something."""
+
+    # In scope and never broken in so many sessions: need it be told at the start?
+    least_sessions: int = 20
+    # So many of these were not told: else the telling may be why it was kept
+    least_untold: int = 5
+
+
+LEAST = LeastNumbers()
 
 
 class RuleSessions(NamedTuple):
@@ -45,7 +52,7 @@ class RuleSessions(NamedTuple):
     def kept_untold(self) -> bool:
         """Whether sessions keep it also where they are not told."""
         kept = not self.broken and not self.ignored
-        return kept and self.in_scope >= LEAST_SESSIONS and self.untold >= LEAST_UNTOLD
+        return kept and self.in_scope >= LEAST.least_sessions and self.untold >= LEAST.least_untold
 
 
 def line_of(seen: RuleSessions, decisions: Sequence[str] | None) -> str:

@@ -17,23 +17,31 @@ from ai_lessons.model.entries import EntrySummary, Kind, Status, json_fields
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-# Set with a made-up user whose best thresholds were known: `git log -- bench/synthetic_user.py`.
-# A lesson this close above a threshold came through only just: what comes of it teaches the
-# threshold
-NEAR = 0.06
-# No bench sets it: whoever is interrupted reads little. Two whole entries are about the `max_chars`
-# of a moment. Entries that come unasked at a moment of a session; its start has a budget of its own
-FEW = 2
+
+class SelectionLimits(NamedTuple):
+    """What decides which of several lessons is told."""
+
+    # Set with a made-up user whose best thresholds were known: `git log -- bench/synthetic_user.py`.
+    # A lesson this close above a threshold came through only just: what comes of it teaches the
+    # threshold
+    near: float = 0.06
+    # No bench sets it: whoever is interrupted reads little. Two whole entries are about the `max_chars`
+    # of a moment. Entries that come unasked at a moment of a session; its start has a budget of its own
+    few: int = 2
+    # No bench sets it: no transcripts tell of one lesson over so many sessions. An edit or one use
+    # begins the count anew. Sessions that were shown a lesson and did not use it: the next one will not
+    # either
+    tired: int = 12
+    # `bench.moment`, whose lessons have no outcomes, is the same from 0 to 0.3; at 0.9 more of what it
+    # tells is wrong. Chances that differ by less than words can tell: of such lessons the one that
+    # helped most is tried
+    tie: float = 0.1
+
+
+CHOICE = SelectionLimits()
+
 # Tag of the entries of the starter set
 STARTER = "starter"
-# No bench sets it: no transcripts tell of one lesson over so many sessions. An edit or one use
-# begins the count anew. Sessions that were shown a lesson and did not use it: the next one will not
-# either
-TIRED = 12
-# `bench.moment`, whose lessons have no outcomes, is the same from 0 to 0.3; at 0.9 more of what it
-# tells is wrong. Chances that differ by less than words can tell: of such lessons the one that
-# helped most is tried
-TIE = 0.1
 
 # A word and a sentence
 Why = tuple[str, str]
@@ -72,7 +80,7 @@ def harmful(tallies: statistics.Tallies) -> str:
 
 def unused(tallies: statistics.Tallies) -> str:
     """Why a lesson is not shown unasked any more, in a sentence; empty if it is."""
-    if tallies.unused < TIRED:
+    if tallies.unused < CHOICE.tired:
         return ""
     return f"told in {tallies.unused} sessions without use since it was written, edited, or last helped"
 

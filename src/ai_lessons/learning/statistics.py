@@ -59,15 +59,24 @@ _FORMER = {"unheeded": NEEDED}
 
 # Words about a parameter: these are folded in the order of their ids
 TURNS = (OBSERVED, RESET)
-# Longer lines are not read, and not written: a note is cut
-LINE_BYTES = 4096
-# Characters of a note, so that its line stays below LINE_BYTES
-NOTE_LENGTH = 500
+
+
+class EventLimits(NamedTuple):
+    """Sizes of an event as it is written down, in bytes or characters."""
+
+    # Longer lines are not read, and not written: a note is cut
+    line_bytes: int = 4096
+    # Characters of a note, so that its line stays below LINE_BYTES
+    note_length: int = 500
+    # Characters of the name of a session; hosts use UUIDs
+    session_length: int = 64
+
+
+EVENT = EventLimits()
+
 SPEAKS_FOR = (HELPFUL, FOLLOWED, HELD)
 # Before the session of an event that an import brought
 IMPORTED = "import/"
-# Characters of the name of a session; hosts use UUIDs
-SESSION_LENGTH = 64
 
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
@@ -76,7 +85,7 @@ _EDGE = rf'(?:,"edge":\{{"[a-z_]{{1,40}}":{_NUMBER}(?:,"[a-z_]{{1,40}}":{_NUMBER
 # A use exactly as `line_of` writes it: read as JSON, a million of these take 9 seconds
 _PLAIN = expression(
     rf'\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
-    rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}',
+    rf'(?:,"session":"([\w.:@/+-]{{1,{EVENT.session_length}}})")?{_EDGE}\}}',
     re.ASCII,
 )
 _IS_ULID = expression(_ULID)
@@ -123,13 +132,13 @@ def line_of(event: Event) -> bytes:
     if event.weight is not None:
         fields["weight"] = event.weight
     if event.note:
-        fields["note"] = event.note[:NOTE_LENGTH]
+        fields["note"] = event.note[: EVENT.note_length]
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
 def clean_session(name: str) -> str:
     """The name of a session as a log may hold it: letters, digits and a few signs."""
-    return _NOT_IN_SESSION.sub("_", name)[:SESSION_LENGTH]
+    return _NOT_IN_SESSION.sub("_", name)[: EVENT.session_length]
 
 
 def read_lines(data: bytes) -> tuple[list[Event], int]:
@@ -150,7 +159,7 @@ def read_lines(data: bytes) -> tuple[list[Event], int]:
 
 def read_line(line: str) -> Event | None:
     """The event that one line states; None if it states none."""
-    if len(line) > LINE_BYTES:
+    if len(line) > EVENT.line_bytes:
         return None
     try:
         fields = json.loads(line, parse_constant=_refuse)

@@ -171,10 +171,16 @@ def names(code: str) -> str:
     return ", ".join(defined[:3])
 
 
-# Lines of a text that are read as Markdown, in a second or two; what follows is plain text
-_MOST_LINES = 100_000
-# Cells of the tables of one text: short rows are filled up, so that few characters make many
-_MOST_CELLS = 200_000
+class TableLimits(NamedTuple):
+    """Above this a table of Markdown is text: markdown-it takes seconds for it."""
+
+    # Lines of a text that are read as Markdown, in a second or two; what follows is plain text
+    most_lines: int = 100_000
+    # Cells of the tables of one text: short rows are filled up, so that few characters make many
+    most_cells: int = 200_000
+
+
+TABLE_LIMITS = TableLimits()
 
 
 def bounded(parser: MarkdownIt) -> MarkdownIt:
@@ -183,10 +189,10 @@ def bounded(parser: MarkdownIt) -> MarkdownIt:
     def rows(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         # as the package calls it
         columns = state.src.count("|", state.bMarks[start], state.eMarks[start]) + 1
-        left = _MOST_CELLS - state.env.get("cells", 0)
+        left = TABLE_LIMITS.most_cells - state.env.get("cells", 0)
         is_table = table(state, start, min(end, start + left // columns), silent)
         if is_table and not silent:
-            state.env["cells"] = _MOST_CELLS - left + columns * (state.line - start)
+            state.env["cells"] = TABLE_LIMITS.most_cells - left + columns * (state.line - start)
         return is_table
 
     parser.block.ruler.at("table", rows, {"alt": ["paragraph", "reference"]})
@@ -378,9 +384,12 @@ lines_of = expression(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+").findall
 
 def parsed(text: str) -> tuple[list[Token], list[str]]:
     """The tokens of what is read as Markdown, and the lines that follow, mostly none."""
-    if len(text) <= _MOST_LINES or len(rows := lines_of(text)) <= _MOST_LINES:
+    if (
+        len(text) <= TABLE_LIMITS.most_lines
+        or len(rows := lines_of(text)) <= TABLE_LIMITS.most_lines
+    ):
         return _PARSER.parse(text), []
-    return _PARSER.parse("".join(rows[:_MOST_LINES])), rows[_MOST_LINES:]
+    return _PARSER.parse("".join(rows[: TABLE_LIMITS.most_lines])), rows[TABLE_LIMITS.most_lines :]
 
 
 def blocks(text: str) -> Iterator[_Block]:
@@ -402,7 +411,7 @@ def blocks(text: str) -> Iterator[_Block]:
         else:
             yield _Block(start, end)
     if unread:
-        yield _Block(_MOST_LINES, _MOST_LINES + len(unread))
+        yield _Block(TABLE_LIMITS.most_lines, TABLE_LIMITS.most_lines + len(unread))
 
 
 def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:

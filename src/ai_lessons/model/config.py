@@ -139,7 +139,6 @@ def _aliases(value: Any) -> dict[str, str]:
 
 
 _EMAIL = expression(r"[^\s<>@,]{1,100}@[^\s<>@,]{1,200}")
-_MOST_FORGES = 20
 
 
 def _addresses(value: Any) -> tuple[str, ...]:
@@ -151,7 +150,7 @@ def _addresses(value: Any) -> tuple[str, ...]:
     if (
         isinstance(parts, list)
         and all(isinstance(part, str) for part in parts)
-        and len(parts) <= _MOST_FORGES
+        and len(parts) <= 20
     ):
         addresses = []
         for part in parts:

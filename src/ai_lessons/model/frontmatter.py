@@ -232,8 +232,6 @@ _FENCE = expression(
 )
 # the one key of a link that names no relation
 LINK_WEIGHT = "weight"
-# characters of a body in which its title is looked for
-_RELEVANT = 4000
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -371,7 +369,8 @@ def _first_heading(body: str) -> str:
 
     Else empty.
     """
-    top = body[:_RELEVANT]
+    # characters of a body in which its title is looked for
+    top = body[:4000]
     if "```" in top or "~~~" in top:
         top = _FENCE.sub("", top)
     heading = _H1.search(top)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 _FREQUENT = {
     "english": (
@@ -58,12 +58,19 @@ _SCRIPTS = {
 }  # fmt: skip
 
 
-# Characters that tell the language of a text
-_SAMPLE = 2000
-# Letters that stand for all forms of a word, in languages of which no endings are known
-_PREFIX = 5
-# Signs of a word that has forms; no language writes longer ones
-LONGEST_WORD = 100
+class LanguageLimits(NamedTuple):
+    """Characters of a text and of its words by which a language is told."""
+
+    # Characters that tell the language of a text
+    sample: int = 2000
+    # Letters that stand for all forms of a word, in languages of which no endings are known
+    prefix: int = 5
+    # Signs of a word that has forms; no language writes longer ones
+    longest_word: int = 100
+
+
+SAMPLES = LanguageLimits()
+
 # The stem of light10 (Larkey and others, 2002).
 # Snowball leaves `and the` before a word and the plural after it.
 _ARABIC = (
@@ -96,7 +103,7 @@ def languages(text: str) -> tuple[str, ...]:
     By two of its frequent words or more.
     """
     languages_of = _languages_of()
-    words = set(re.findall(r"[^\W\d_]{2,}", text[:_SAMPLE].lower()))
+    words = set(re.findall(r"[^\W\d_]{2,}", text[: SAMPLES.sample].lower()))
     counts = Counter(language for word in words for language in languages_of.get(word, ()))
     english, most = counts.pop("english", 0), max(counts.values(), default=0)
     if most > max(english, 1):
@@ -105,7 +112,7 @@ def languages(text: str) -> tuple[str, ...]:
             if counts[name] == most:
                 languages.append(name)
         return tuple(languages)
-    if english or not re.search("[\u00c0-\u024f\u1e00-\u1eff]", text[:_SAMPLE]):
+    if english or not re.search("[\u00c0-\u024f\u1e00-\u1eff]", text[: SAMPLES.sample]):
         return ()
     return ("other",)
 
@@ -116,7 +123,7 @@ def is_english(text: str) -> bool:
     Most letters are Latin, and no other language's words are frequent.
     """
     letters = []
-    for letter in text[:_SAMPLE]:
+    for letter in text[: SAMPLES.sample]:
         if letter.isalpha():
             letters.append(letter)
     return 2 * sum(letter < "\u0250" for letter in letters) >= len(letters) and not languages(text)
@@ -153,15 +160,15 @@ def stem(word: str, language: str = "english") -> str:
 
     `language` is that of words in Latin letters; the script tells that of others.
     """
-    if len(word) > LONGEST_WORD:
-        return word[:LONGEST_WORD]
+    if len(word) > SAMPLES.longest_word:
+        return word[: SAMPLES.longest_word]
     language = script_language(word) or language
     if language == "arabic" and (summary := re.fullmatch(_ARABIC, word)):
         return summary[1]
     stemmer = _stemmer(language)
     if stemmer:
         return str(stemmer.stem_word(word))
-    return word[:_PREFIX]
+    return word[: SAMPLES.prefix]
 
 
 def kernel(word: str, language: str) -> str:
@@ -172,10 +179,10 @@ def kernel(word: str, language: str) -> str:
     base = stem(word, language)
     root = None
     if script_language(word) == "arabic":
-        root = re.fullmatch(_ROOT, base[:LONGEST_WORD])
+        root = re.fullmatch(_ROOT, base[: SAMPLES.longest_word])
     if root:
         return root[1]
-    return base[:_PREFIX]
+    return base[: SAMPLES.prefix]
 
 
 @cache

@@ -19,10 +19,23 @@ MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx")
 DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")
 SIDE_SUFFIX = ".md"
 CONFIG_PATH = ".ai-lessons/config.yaml"
-# Characters: a list of files stays readable
-SLUG_LENGTH = 50
-# NAME_MAX of all common file systems
-NAME_BYTES = 255
+
+
+class PathLimits(NamedTuple):
+    """Sizes of names and globs, in characters unless stated."""
+
+    # Characters: a list of files stays readable
+    slug_length: int = 50
+    # NAME_MAX of all common file systems
+    name_bytes: int = 255
+    # Characters of a pattern; a longer one names nothing
+    longest_glob: int = 500
+    # What the braces of one pattern may come to; with more it names nothing
+    most_alternatives: int = 64
+
+
+PATH_LIMITS = PathLimits()
+
 
 # Vowels and accents that are parts of words
 _MARK = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u1000-\u109f\u1780-\u17d3]"
@@ -92,7 +105,7 @@ def slug(title: str, keep: str = "") -> str:
 
     Never empty.
 
-    At most `SLUG_LENGTH` characters. A word may end in the marks of `keep`.
+    At most `PATH_LIMITS.slug_length` characters. A word may end in the marks of `keep`.
     """
     folded = unicodedata.normalize("NFKD", title.casefold())
     plain = unicodedata.normalize("NFC", re.sub(r"(?<=[a-z])[\u0300-\u036f]+", "", folded))
@@ -100,11 +113,11 @@ def slug(title: str, keep: str = "") -> str:
     longer = [
         prefix
         for prefix in accumulate(words, lambda kept, word: f"{kept}-{word}")
-        if len(prefix) <= SLUG_LENGTH
+        if len(prefix) <= PATH_LIMITS.slug_length
     ]
     if longer:
         return longer[-1]
-    return "".join(words)[:SLUG_LENGTH] or "entry"
+    return "".join(words)[: PATH_LIMITS.slug_length] or "entry"
 
 
 def new_path(kind: Kind, project: str, title: str, entry_id: str, created: str) -> str:
@@ -236,8 +249,8 @@ def _name_fault(name: str, *, hidden: bool) -> str:
         return f"{name!r} is hidden"
     if name[-1] in " ." or _WINDOWS_DEVICE.fullmatch(name):
         return f"{name!r} cannot be a file on Windows"
-    if len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES:
-        return f"a name is longer than {NAME_BYTES} bytes"
+    if len(name.encode("utf-8", "surrogateescape")) > PATH_LIMITS.name_bytes:
+        return f"a name is longer than {PATH_LIMITS.name_bytes} bytes"
     return ""
 
 
@@ -254,10 +267,6 @@ def _is_odd(character: str) -> bool:
 
 # --- globs of `applies_to` and of checks ---
 
-# Characters of a pattern; a longer one names nothing
-LONGEST_GLOB = 500
-# What the braces of one pattern may come to; with more it names nothing
-MOST_ALTERNATIVES = 64
 _DEEP = "**"
 # The innermost that let choose: braces without a comma are letters.
 _BRACES = expression(r"(?<!\\)\{((?:[^{},\\]|\\.)*,(?:[^{}\\]|\\.)*)\}", re.DOTALL)
@@ -347,10 +356,10 @@ def globs(value: object) -> list[str]:
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> tuple[tuple[str, ...], ...]:
     """The pattern's alternatives, each what the folders and the name must be."""
-    if not pattern or len(pattern) > LONGEST_GLOB:
+    if not pattern or len(pattern) > PATH_LIMITS.longest_glob:
         return ()
-    several = list(islice(_alternatives(pattern), MOST_ALTERNATIVES + 1))
-    if len(several) <= MOST_ALTERNATIVES:
+    several = list(islice(_alternatives(pattern), PATH_LIMITS.most_alternatives + 1))
+    if len(several) <= PATH_LIMITS.most_alternatives:
         return tuple(tuple(_rows(alternative)) for alternative in several)
     return ()
 

@@ -21,9 +21,6 @@ from ai_lessons.model.yaml_edit import REMOVE, Node, compose, edit_mapping, line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# A few seconds. Texts of 4,000 lines, each there once, take fewer
-_STEPS = 20_000_000
-
 
 class LineMatcher(SequenceMatcher[str]):
     """As its base class.
@@ -33,7 +30,8 @@ class LineMatcher(SequenceMatcher[str]):
     To each such line belong the same lines that follow it on both sides.
     """
 
-    def __init__(self, before: Sequence[str], after: Sequence[str], most: int = _STEPS) -> None:
+    # A few seconds. Texts of 4,000 lines, each there once, take fewer
+    def __init__(self, before: Sequence[str], after: Sequence[str], most: int = 20_000_000) -> None:
         """Of two texts, by lines, in so many steps."""
         super().__init__(None, before, after)
         self._both, self._most = (before, after), most

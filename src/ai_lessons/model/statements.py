@@ -5,19 +5,27 @@ Found in texts of people, and made into the one line of an entry. Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Characters of a decision in one line (design 17): a hundred of them fit into a start
-LINE = 80
+
+class StatementLimits(NamedTuple):
+    """Sizes of statements that are looked for in a text."""
+
+    # Characters of a decision in one line (design 17): a hundred of them fit into a start
+    line: int = 80
+    # Rows of a text that are looked at: a longer one is no statement
+    most_rows: int = 2_000
+
+
+STATEMENTS = StatementLimits()
+
 
 _MARKS = expression(r"^(?:[-*+>]|\d{1,3}[.)]|#{1,6}|\[[ xX]\])\s+")
-# Rows of a text that are looked at: a longer one is no statement
-_MOST_ROWS = 2_000
 
 
 # --- what prescribes ---
@@ -401,7 +409,7 @@ def sentences(text: str) -> list[str]:
     result: list[str] = []
     paragraph: list[str] = []
     fenced = False
-    for row in [*text.split("\n", _MOST_ROWS)[:_MOST_ROWS], ""]:
+    for row in [*text.split("\n", STATEMENTS.most_rows)[: STATEMENTS.most_rows], ""]:
         stripped = row.strip()
         fence = stripped.startswith(("```", "~~~"))
         item = _MARKS.match(stripped) is not None
@@ -438,7 +446,7 @@ def says(title: str, text: str) -> bool:
     return prescribes(title) or any(prescribes(sentence) for sentence in sentences(text))
 
 
-def decision(title: str, text: str, width: int = LINE) -> str:
+def decision(title: str, text: str, width: int = STATEMENTS.line) -> str:
     """An entry in one line of about `width` characters, cut at a word: what it says to do.
 
     The title, and where that may be a heading, the first sentence that prescribes behind it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import yaml
 
@@ -26,10 +26,19 @@ from ai_lessons.model.texts import (
 )
 
 MAX_BYTES = 64 * 1024
-# Collections within each other: ours have three, and Python's recursion ends at about 1,000
-MAX_DEPTH = 20
-# Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
-MAX_NODES = 5000
+
+
+class YamlLimits(NamedTuple):
+    """How deep and large YAML may be: aliases can make a few lines into millions of nodes."""
+
+    # Collections within each other: ours have three, and Python's recursion ends at about 1,000
+    max_depth: int = 20
+    # Values of one frontmatter: ours have dozens, and a pulled file must not cost seconds
+    max_nodes: int = 5000
+
+
+YAML = YamlLimits()
+
 BLOCK_SCALARS = frozenset("|>")
 
 
@@ -98,8 +107,8 @@ def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
 
     None for comments or nothing.
 
-    Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more
-    values than `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no
+    Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `YAML.max_depth`, more
+    values than `YAML.max_nodes`, with anchors, aliases, tags, several documents or a key twice, or no
     YAML at all.
     """
     reader = _Reader(matter, path, first_line)
@@ -172,8 +181,8 @@ class _Reader:
             else:
                 what = "anchors (&name)"
             self.refuse(f"{what} are not read{self.near()}", start)
-        if self._count > MAX_NODES:
-            self.refuse(f"the frontmatter has more than {MAX_NODES} values", start)
+        if self._count > YAML.max_nodes:
+            self.refuse(f"the frontmatter has more than {YAML.max_nodes} values", start)
         node = Node(start, event.end_mark.index)
         if kind is yaml.ScalarEvent:
             node.value, node.style = event.value, event.style or ""
@@ -182,8 +191,8 @@ class _Reader:
             elif node.style in BLOCK_SCALARS:
                 node.end = self._end_of_block(node)
             return node
-        if depth == MAX_DEPTH:
-            self.refuse(f"nested deeper than {MAX_DEPTH} levels{self.near()}", start)
+        if depth == YAML.max_depth:
+            self.refuse(f"nested deeper than {YAML.max_depth} levels{self.near()}", start)
         node.is_flow, node.items = event.flow_style, []
         if kind is yaml.MappingStartEvent:
             keys: list[Node] | None = []

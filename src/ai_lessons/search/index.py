@@ -32,16 +32,24 @@ if TYPE_CHECKING:
 
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 
-# Entries of one commit to the table: each makes a data file, and their texts are in memory
-ENTRIES_AT_ONCE = 500
-# Texts up to which vectors are computed before the rows are written: one commit instead of two
-EMBED_FIRST = 8
-# Missing vectors that do not keep a search from asking those that are there
-FEW = 200
+
+class RefreshLimits(NamedTuple):
+    """How much one refresh does at a time, and how long it waits (seconds)."""
+
+    # Entries of one commit to the table: each makes a data file, and their texts are in memory
+    entries_at_once: int = 500
+    # Texts up to which vectors are computed before the rows are written: one commit instead of two
+    embed_first: int = 8
+    # Missing vectors that do not keep a search from asking those that are there
+    few: int = 200
+    # Seconds in which another process may make the first table: without one nothing is found
+    first_wait: float = 60.0
+
+
+REFRESH = RefreshLimits()
+
 
 FIRST = "there was none"
-# Seconds in which another process may make the first table: without one nothing is found
-FIRST_WAIT = 60.0
 BUSY = "another process is updating the index; the latest changes may be missing"
 
 
@@ -286,7 +294,7 @@ class Index:
             # another process makes the new table: the old one answers meanwhile
             seconds = 0.0
         else:
-            seconds = FIRST_WAIT
+            seconds = REFRESH.first_wait
         with self._state.locked(WRITE, seconds) as locked:
             table = self.query.newest()
             if not locked:
@@ -321,7 +329,7 @@ class Index:
         for entry, hash_ in job.fingerprints().items():
             if indexed.get(entry) != hash_:
                 changed += 1
-            if changed > EMBED_FIRST:
+            if changed > REFRESH.embed_first:
                 return False
         return changed > 0
 
@@ -337,7 +345,7 @@ class Index:
         for part, rows in self._loaded(changed, job):
             vectors = self._vectors.get(row.text_key for row in rows)
             new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
-            if job.embed and len(new) <= EMBED_FIRST:
+            if job.embed and len(new) <= REFRESH.embed_first:
                 vectors |= self._filler.embed(new)
                 embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
             loaded = {row.entry_id for row in rows}
@@ -349,7 +357,7 @@ class Index:
             # Entries that can no longer be loaded leave the index with the ones that are gone.
             gone |= (set(part) & indexed.keys()) - loaded
             passages, entries = passages + len(rows), entries + len(loaded)
-        for names in slices(sorted(gone), ENTRIES_AT_ONCE):
+        for names in slices(sorted(gone), REFRESH.entries_at_once):
             table.remove(names)
         table.tidy()
         missing = table.missing()
@@ -361,10 +369,10 @@ class Index:
     ) -> Iterator[tuple[Sequence[str], list[Row]]]:
         """The ids in parts, each with the rows of those entries that could be loaded."""
         show: Progress = silent
-        if len(ids) > ENTRIES_AT_ONCE:
+        if len(ids) > REFRESH.entries_at_once:
             show = job.progress
-        for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
-            show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
+        for number, part in enumerate(slices(ids, REFRESH.entries_at_once)):
+            show("Indexing text", number * REFRESH.entries_at_once, len(ids))
             asked = set(part)
             # an id that two files have is loaded twice, and the later one counts
             entries = {entry.id: entry for entry in job.load(part)}
@@ -391,7 +399,7 @@ class Index:
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether more than half of many vectors are missing."""
-        if missing <= FEW:
+        if missing <= REFRESH.few:
             return False
         table = self.query.newest()
         return table is not None and 2 * missing > table.count()

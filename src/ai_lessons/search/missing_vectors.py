@@ -6,7 +6,7 @@ Cache, packs of other clones, else the model.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ai_lessons.search.database import EMBED, WRITE, Database, Schema
 from ai_lessons.search.model_files import ModelUnavailable
@@ -29,10 +29,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Texts between two looks at the clock, and lost at most when a process is killed
-TEXTS_AT_ONCE = 32
-# Vectors of one commit that need not be computed
-KNOWN_AT_ONCE = 4096
+
+class Batches(NamedTuple):
+    """Texts that are embedded, and keys that are looked up, at a time."""
+
+    # Texts between two looks at the clock, and lost at most when a process is killed
+    texts_at_once: int = 32
+    # Vectors of one commit that need not be computed
+    known_at_once: int = 4096
+
+
+AT_ONCE = Batches()
+
 # Of packs that a search looks into itself: 10,000 passages, in a tenth of a second
 AT_ONCE_BYTES = 4 << 20
 # Computed vectors of one commit, each as many as all before it.
@@ -179,7 +187,7 @@ class MissingVectors:
         if table is None:
             return missing
         rows = table.lacking()
-        for part in slices(rows, KNOWN_AT_ONCE):
+        for part in slices(rows, AT_ONCE.known_at_once):
             self._store_known(table, part, self.vectors.get(key for _, key, _ in part), current)
         packs = self.shared.size()
         if packs and not (hurried and packs > AT_ONCE_BYTES):
@@ -213,7 +221,7 @@ class MissingVectors:
         for row, key, _ in rows:
             if key in vectors:
                 filled.append((row, key, vectors[key]))
-        for part in slices(filled, KNOWN_AT_ONCE):
+        for part in slices(filled, AT_ONCE.known_at_once):
             if not self._store(table, part, current):
                 break
 
@@ -243,7 +251,7 @@ class MissingVectors:
             if key not in vectors:
                 to_compute[key] = row
         texts = table.embedded_texts(list(to_compute.values()))
-        for part in slices(list(to_compute), TEXTS_AT_ONCE):
+        for part in slices(list(to_compute), AT_ONCE.texts_at_once):
             if time.monotonic() >= deadline or self.embedder(fetch=fetch) is None:
                 break
             vectors |= self.embed(
@@ -278,7 +286,7 @@ class MissingVectors:
             table.set_vectors(vectors)
             missing = table.missing()
             # The full-text index covers every row again before this is called complete.
-            table.tidy(thorough=not missing and len(vectors) > TEXTS_AT_ONCE)
+            table.tidy(thorough=not missing and len(vectors) > AT_ONCE.texts_at_once)
             self._state.advance(table.number, before, table.version, missing)
         return True
 

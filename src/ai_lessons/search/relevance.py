@@ -17,22 +17,30 @@ from ai_lessons.search.tokens import CJK, LOST, words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Chance of an answer from which on the best three are named though they may be none.
-# Of 1,535 questions to 272 long conversations 1 % are below it, of questions of other fields 0.6 to
-# 0.96 are.
-DOUBT = 0.14
+
+class Bars(NamedTuple):
+    """From where on something is taken for an answer, or is rare."""
+
+    # Chance of an answer from which on the best three are named though they may be none.
+    # Of 1,535 questions to 272 long conversations 1 % are below it, of questions of other fields 0.6 to
+    # 0.96 are.
+    doubt: float = 0.14
+    # Entries that are named where none is sure
+    maybe: int = 3
+    # Of so many entries one may hold a rare word
+    rare: int = 100
+    # Letters of a word that can be rare: of two there are few, and they stand for many things
+    shortest: int = 3
+
+
+BARS = Bars()
+
 
 # Shares of the best score, and of the best chance, that an answer beside it has at least.
 # Of the right ones among the first five of these conversations none is lost by them, and nDCG@10
 # falls by .002; of ten results eight are left, and in small libraries one.
 SHARE, LIKELY = 0.4, 0.3
 
-# Entries that are named where none is sure
-MAYBE = 3
-# Of so many entries one may hold a rare word
-RARE = 100
-# Letters of a word that can be rare: of two there are few, and they stand for many things
-_SHORTEST = 3
 # years, too
 _COMMON_NUMBER = expression(r"\d{1,3}|(?:19|20)\d\d")
 
@@ -55,7 +63,7 @@ def telling_words(question: str) -> dict[str, Telling]:
         base = stem(word, language)
         if re.match(CJK, word):
             words.setdefault(base, Telling(word, 0.5))
-        elif len(word) >= _SHORTEST and not _tells_nothing(word, base, language):
+        elif len(word) >= BARS.shortest and not _tells_nothing(word, base, language):
             words.setdefault(base, Telling(word, 1.0))
     return words
 
@@ -85,7 +93,7 @@ def held(words: Mapping[str, Telling], texts: Iterable[str]) -> list[Telling]:
 
 def is_rare(holding: int, entries: int) -> bool:
     """Whether a word that so many of the entries hold is rare among them."""
-    return 0 < holding <= max(1, entries // RARE)
+    return 0 < holding <= max(1, entries // BARS.rare)
 
 
 def holders(rare: Iterable[tuple[Telling, Iterable[str]]]) -> Counter[str]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
 from ai_lessons.model.languages import stem
@@ -16,10 +16,18 @@ from ai_lessons.search.tokens import fold, pattern, stem_positions, words_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Letters of the shortest word that a snippet is chosen by: `of` and `to` are in every sentence
-SHORT_WORD = 3
-# Characters of a sentence with a colon that belongs to what follows
-LEADING = 120
+
+class SnippetLimits(NamedTuple):
+    """Letters and characters by which a sentence is chosen."""
+
+    # Letters of the shortest word that a snippet is chosen by: `of` and `to` are in every sentence
+    short_word: int = 3
+    # Characters of a sentence with a colon that belongs to what follows
+    leading: int = 120
+
+
+SENTENCES = SnippetLimits()
+
 
 _FENCE = expression(r"`{3,}|~{3,}")
 _HEADING = expression(r"#{1,6}(?!\S)(.*?)(?:\s#*)?")
@@ -64,7 +72,9 @@ def sentences(text: str, *, code: bool = False) -> list[str]:
             pieces = _SENTENCE_END.split(" ".join(_unmarked(part).split()))
         for sentence in pieces:
             # what follows a short sentence with a colon says it
-            leads = bool(result) and result[-1].endswith(":") and len(result[-1]) < LEADING
+            leads = (
+                bool(result) and result[-1].endswith(":") and len(result[-1]) < SENTENCES.leading
+            )
             _append(result, sentence, joined=leads)
     return result
 
@@ -104,7 +114,7 @@ class _Reader:
         """Whether the line above is a heading by this one, of `===` or `---`."""
         if not row or row[0] not in "=-" or row.strip(row[0]):
             return False
-        return len(self.parts[-1]) < LEADING
+        return len(self.parts[-1]) < SENTENCES.leading
 
     def _read_code(self, row: str, *, joined: bool) -> None:
         remark = _REMARK.match(row)
@@ -198,7 +208,7 @@ def _stems(query: str) -> set[str]:
     stems: set[str] = set()
     for word in words_of(query):
         # `of` and `to` are in every sentence
-        if len(word) >= SHORT_WORD or not word.isascii():
+        if len(word) >= SENTENCES.short_word or not word.isascii():
             stems.add(stem(word))
     return stems
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import cache
 from importlib.metadata import version
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from ai_lessons.search import defer, unchecked
 
@@ -61,22 +61,30 @@ FTS_INDEX = "fts_text_idx"
 # 2 GB.
 KEEP_VERSIONS = timedelta(minutes=1)
 
-# Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03
-# ms
-TAIL = 64
-# Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its
-# time
-FRAGMENTS = 12
+
+class TableLimits(NamedTuple):
+    """Sizes of a table at which it is stored or asked in another way, in rows unless stated."""
+
+    # Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03
+    # ms
+    tail: int = 64
+    # Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its
+    # time
+    fragments: int = 12
+    # Passages up to which a question is compared with every vector, 8 ms for 10,000; more get an index
+    flat: int = 12_000
+    # Vectors of one part, where all are read: 6 MB
+    rows_at_once: int = 4096
+    # Partitions are the root of the number of rows, divided by this
+    partitions_per_root: int = 3
+    # Rows that a question is compared with, those of the nearest partitions; of fewer all
+    probed: int = 150_000
+
+
+TABLE = TableLimits()
+
 
 VECTOR_INDEX = "vector_idx"
-# Passages up to which a question is compared with every vector, 8 ms for 10,000; more get an index
-FLAT = 12_000
-# Vectors of one part, where all are read: 6 MB
-ROWS_AT_ONCE = 4096
-# Partitions are the root of the number of rows, divided by this
-PARTITIONS_PER_ROOT = 3
-# Rows that a question is compared with, those of the nearest partitions; of fewer all
-PROBED = 150_000
 
 # What lancedb raises for trouble with a table; it has no errors of its own.
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
@@ -197,7 +205,7 @@ class Passages:
     def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
         """All vectors as (text key, packed vector), in parts."""
         search = self._table.search().where("vector IS NOT NULL").select(["text_key", "vector"])
-        for batch in search.limit(max(1, self.count())).to_batches(ROWS_AT_ONCE):
+        for batch in search.limit(max(1, self.count())).to_batches(TABLE.rows_at_once):
             halves = batch.column("vector").flatten().cast(pa.float16())
             width = 2 * self.dimensions
             packed = halves.buffers()[1].to_pybytes()[2 * halves.offset :]
@@ -208,7 +216,7 @@ class Passages:
         """Append all rows of another table in parts; how many there are after each."""
         done, names = 0, schema(self.made_with).names
         search = other._table.search().select(names).limit(max(1, other.count()))
-        for batch in search.to_batches(ROWS_AT_ONCE):
+        for batch in search.to_batches(TABLE.rows_at_once):
             self._table.add(pa.Table.from_batches([batch]).select(names), on_bad_vectors="null")
             done += batch.num_rows
             yield done
@@ -339,9 +347,9 @@ class Passages:
         Of few rows all, also where most were removed since.
         """
         rows = max(1, self.count())
-        if rows <= PROBED:
+        if rows <= TABLE.probed:
             return rows
-        return ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
+        return ceil(TABLE.probed / (TABLE.partitions_per_root * sqrt(rows)))
 
     def all_vectors(
         self, at_most: int
@@ -371,8 +379,8 @@ class Passages:
         tail = self.unindexed()
         if (
             not thorough
-            and tail <= TAIL
-            and statistics["fragment_stats"]["num_fragments"] <= FRAGMENTS
+            and tail <= TABLE.tail
+            and statistics["fragment_stats"]["num_fragments"] <= TABLE.fragments
         ):
             return False
         self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
@@ -385,9 +393,9 @@ class Passages:
         # Measured on 48,555 real vectors (8 bit a number, every partition asked, the best 2 x depth
         # compared again in full): the same answers as without an index, 13 times as fast, made in a
         # second. Product quantisation and graphs took ten times as long to make and lost some.
-        if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
+        if rows <= TABLE.flat or self.vectors_indexed() is not None or 2 * self.missing() > rows:
             return
-        partitions = max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
+        partitions = max(1, int(sqrt(rows) / TABLE.partitions_per_root))
         self._table.create_index(
             "vector", config=IvfSq(distance_type="cosine", num_partitions=partitions)
         )

@@ -25,15 +25,27 @@ if TYPE_CHECKING:
 # has more words. Fitted on 568 labelled moments of 120 sessions.
 BAR, EDIT_BAR = 11.0, 26.0
 
-# bench.decisions: share of the best score that a second entry needs at a prompt or an edit
-NEARLY = 0.85
+
+class TermLimits(NamedTuple):
+    """Bounds for words that tell what an entry is about."""
+
+    # bench.decisions: share of the best score that a second entry needs at a prompt or an edit
+    nearly: float = 0.85
+    # Entries that are counted at least: among three no word would be rare
+    fewest: int = 20
+    # Characters of a text that are looked at
+    read: int = 2_000
+    # Likeness of two texts, by their words or as the cosine of their vectors, from which on they say
+    # the same: lessons in other words had .75 to .91, others on their subject .72 at most
+    # (test_a_lesson_in_other_words_is_noticed).
+    alike: float = 0.74
+
+
+TERMS = TermLimits()
+
 
 # Of BM25: how soon repetition tells no more, how much length matters, the usual length
 _K, _B, _LENGTH = 1.2, 0.5, 62
-# Entries that are counted at least: among three no word would be rare
-_FEWEST = 20
-# Characters of a text that are looked at
-READ = 2_000
 _PARTS = expression(r"_+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TELL_NOTHING = frozenset({
     "a", "add", "all", "also", "any", "been", "better", "but", "did", "does", "each", "every", "for", "from",
@@ -61,12 +73,6 @@ def terms(text: str) -> list[str]:
         if len(word) > 1 and not _tells_nothing(word):
             stems.append(stem(word))
     return stems + [word for word in whole if word not in set(parts)]
-
-
-# Likeness of two texts, by their words or as the cosine of their vectors, from which on they say
-# the same: lessons in other words had .75 to .91, others on their subject .72 at most
-# (test_a_lesson_in_other_words_is_noticed).
-ALIKE = 0.74
 
 
 def likeness(text: str, other: str) -> float:
@@ -102,7 +108,7 @@ def terms_of(entry: Entry) -> Counter[str]:
     named = [*entry.tags, *_texts(entry.fields.get("applies_to"))]
     for stated in names_of(entry).values():
         named += stated
-    texts = (str(entry.pattern or ""), entry.rationale, entry.body[:READ])
+    texts = (str(entry.pattern or ""), entry.rationale, entry.body[: TERMS.read])
     counts = Counter(terms("\n".join([*named, *texts])))
     # a title says what the entry is about
     counts.update(terms(entry.title) * 2)
@@ -123,7 +129,7 @@ def _tells_nothing(word: str) -> bool:
 def asked_for(text: str) -> list[str]:
     """The different words of a text that entries are looked for by."""
     # Different words of a text that are looked for, the first ones
-    return list(dict.fromkeys(terms(text[:READ])))[:200]
+    return list(dict.fromkeys(terms(text[: TERMS.read])))[:200]
 
 
 class Posting(NamedTuple):
@@ -142,13 +148,13 @@ def prompt_bar(entries: int) -> float:
     """Least score of an entry that is told at a prompt, among so many that could hold a word."""
     # bench.decisions: words that one entry alone holds, which a prompt shares with one that it is
     # about
-    return 5.0 * _rarity(max(entries, _FEWEST), 1)
+    return 5.0 * _rarity(max(entries, TERMS.fewest), 1)
 
 
 def edit_bar(entries: int) -> float:
     """Least score of an entry that is told at an edit, where others are about its place, too."""
     # the same for an edit, where several entries are about its place
-    return 6.7 * _rarity(max(entries, _FEWEST), 1)
+    return 6.7 * _rarity(max(entries, TERMS.fewest), 1)
 
 
 def _rarity(entries: int, holding: int) -> float:
@@ -158,7 +164,7 @@ def _rarity(entries: int, holding: int) -> float:
 
 def scores(postings: Iterable[Posting], entries: int) -> dict[str, float]:
     """BM25 of each entry for the words that these are of; `entries` are all that could hold one."""
-    entries = max(entries, _FEWEST)
+    entries = max(entries, TERMS.fewest)
     by_term: dict[str, list[Posting]] = defaultdict(list)
     for posting in postings:
         by_term[posting.term].append(posting)

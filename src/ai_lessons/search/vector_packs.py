@@ -3,7 +3,7 @@
 No text is in one.
 
 A pack is the line `FORMAT`, a line of JSON (model, dimensions, count, SHA-256 of what follows), the
-keys in ascending order, `KEY_BYTES` each, and in the same order the vectors, a signed byte a
+keys in ascending order, `PACK.key_bytes` each, and in the same order the vectors, a signed byte a
 number. Only the direction of a vector is
 kept: what is read has length 1. A passage takes 416 bytes with 384 dimensions.
 """
@@ -23,10 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
 FORMAT = b"ai-lessons vectors 1\n"
-KEY_BYTES = 32
-# Of the second line, at most
-HEADER_BYTES = 1024
-MOST_DIMENSIONS = 4096
+
+
+class PackLimits(NamedTuple):
+    """Sizes of a pack, in bytes unless stated."""
+
+    key_bytes: int = 32
+    # Of the second line, at most
+    header_bytes: int = 1024
+    most_dimensions: int = 4096
+
+
+PACK = PackLimits()
+
 # Of one pack, at most: it is read as a whole. 20,000 passages; more make several packs.
 PACK_BYTES = 8 << 20
 
@@ -44,12 +53,12 @@ class VectorPack(NamedTuple):
     numbers: bytes
 
     def __len__(self) -> int:
-        return len(self.keys) // KEY_BYTES
+        return len(self.keys) // PACK.key_bytes
 
     def names(self) -> list[str]:
         """The keys (hex), ascending."""
         names: list[str] = []
-        for key in _pieces(self.keys, KEY_BYTES):
+        for key in _pieces(self.keys, PACK.key_bytes):
             names.append(key.hex())
         return names
 
@@ -86,7 +95,7 @@ class VectorPack(NamedTuple):
 
 def most_in_a_pack(dimensions: int) -> int:
     """How many vectors of this length fit into one pack."""
-    return (PACK_BYTES - len(FORMAT) - HEADER_BYTES) // (KEY_BYTES + dimensions)
+    return (PACK_BYTES - len(FORMAT) - PACK.header_bytes) // (PACK.key_bytes + dimensions)
 
 
 def pack_of(model: str, dimensions: int, vectors: Mapping[str, bytes]) -> bytes:
@@ -112,7 +121,7 @@ def pack_of(model: str, dimensions: int, vectors: Mapping[str, bytes]) -> bytes:
     digest = sha256(keys + numbers).hexdigest()
     return (
         FORMAT
-        + _header_line(model, dimensions, len(keys) // KEY_BYTES, digest)
+        + _header_line(model, dimensions, len(keys) // PACK.key_bytes, digest)
         + b"\n"
         + keys
         + numbers
@@ -134,17 +143,17 @@ def read_pack(data: bytes) -> VectorPack:
         raise PackDamaged(f"it has {len(data):,} bytes, and a pack has at most {PACK_BYTES:,}")
     if not data.startswith(FORMAT):
         raise PackDamaged("it does not begin as a pack of vectors of this version does")
-    end = data.find(b"\n", len(FORMAT), len(FORMAT) + HEADER_BYTES)
+    end = data.find(b"\n", len(FORMAT), len(FORMAT) + PACK.header_bytes)
     model, dimensions, count, digest = _header(data[len(FORMAT) : max(end, 0)])
     body = data[end + 1 :]
-    if len(body) != count * (KEY_BYTES + dimensions):
+    if len(body) != count * (PACK.key_bytes + dimensions):
         raise PackDamaged(
             f"it has {len(body):,} bytes of vectors, and its header says {count:,} of {dimensions}"
         )
     if sha256(body).hexdigest() != digest:
         raise PackDamaged("its bytes are not those that its checksum was made of")
-    keys, numbers = body[: count * KEY_BYTES], body[count * KEY_BYTES :]
-    pieces = list(_pieces(keys, KEY_BYTES))
+    keys, numbers = body[: count * PACK.key_bytes], body[count * PACK.key_bytes :]
+    pieces = list(_pieces(keys, PACK.key_bytes))
     if any(left >= right for left, right in pairwise(pieces)):
         raise PackDamaged("its keys are not in order, or one stands there twice")
     return VectorPack(model, dimensions, keys, numbers)
@@ -163,7 +172,7 @@ def _header(line: bytes) -> tuple[str, int, int, str]:
     if [type(value) for value in values] != [str, int, int, str]:
         raise PackDamaged("its header does not state model, dimensions, count and checksum")
     model, dimensions, count, digest = values
-    if not 0 < dimensions <= MOST_DIMENSIONS or not 0 <= count <= PACK_BYTES:
+    if not 0 < dimensions <= PACK.most_dimensions or not 0 <= count <= PACK_BYTES:
         raise PackDamaged(f"its header states {count:,} vectors of {dimensions:,} dimensions")
     if line != _header_line(model, dimensions, count, digest):
         raise PackDamaged("its header is not written as a pack's is")

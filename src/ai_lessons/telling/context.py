@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.git.external_files import names_in_project
-from ai_lessons.learning.selection import FEW
+from ai_lessons.learning.selection import CHOICE
 from ai_lessons.model import failures
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -126,7 +126,9 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
         command, output = failures.parted(error)
         # a heredoc in the command line would drown the words of the message
         words = f"{command[:200]} {failures.headline(output)}".strip()
-        query = query._replace(text=words, plain=True, limit=min(query.limit or FEW + 1, FEW + 1))
+        query = query._replace(
+            text=words, plain=True, limit=min(query.limit or CHOICE.few + 1, CHOICE.few + 1)
+        )
     answer: Answer = ask("search", query)
     if alone and answer.prompt:
         return answer._replace(prompt=NOT_KEPT)

@@ -15,17 +15,7 @@ from ai_lessons import app
 from ai_lessons.app.answers import Context
 from ai_lessons.app.link_effects import suppressed, usages_of
 from ai_lessons.learning import statistics
-from ai_lessons.learning.selection import (
-    FEW,
-    NEAR,
-    STARTER,
-    TIE,
-    UNUSED,
-    NotShown,
-    Why,
-    harmful,
-    unused,
-)
+from ai_lessons.learning.selection import CHOICE, STARTER, UNUSED, NotShown, Why, harmful, unused
 from ai_lessons.learning.statistics import (
     ABLATION,
     ASSESSMENT,
@@ -130,8 +120,8 @@ def choose(
     What was `shown` before keeps its place, so that the next best does not take it.
     """
     budget, likeliest = bars.budget, max((fit.chance for fit in ranked), default=0.0)
-    tied = sum(likeliest - fit.chance <= TIE for fit in ranked) > 1
-    if moment is Moment.TOOL_FAILED and tied and budget <= FEW:
+    tied = sum(likeliest - fit.chance <= CHOICE.tie for fit in ranked) > 1
+    if moment is Moment.TOOL_FAILED and tied and budget <= CHOICE.few:
         # words do not decide which of them helps: one is tried
         budget = 1
     chosen, left_out = list[Candidate](), list[NotShown]()
@@ -161,7 +151,7 @@ def _unfit(
         return "unused", reason
     if fit.entry.id in (shown or ()) and not failure:
         return _SHOWN
-    if best - fit.chance <= TIE:
+    if best - fit.chance <= CHOICE.tie:
         bar = failures.BAR
     else:
         bar = failures.SECOND
@@ -174,10 +164,10 @@ def _ranked(moment: Moment | None, fits: Sequence[Candidate], best: float) -> li
     """The best first."""
     if moment is Moment.TOOL_FAILED:
         # among equal chances the outcomes after earlier showings decide
-        tied = [fit for fit in fits if best - fit.chance <= TIE]
+        tied = [fit for fit in fits if best - fit.chance <= CHOICE.tie]
         tied.sort(key=lambda fit: -fit.usage.confidence)
         return tied + sorted(
-            (fit for fit in fits if best - fit.chance > TIE), key=lambda fit: -fit.chance
+            (fit for fit in fits if best - fit.chance > CHOICE.tie), key=lambda fit: -fit.chance
         )
     if moment is None:
         return sorted(fits, key=lambda fit: (-fit.level, -fit.usage.confidence))
@@ -210,9 +200,9 @@ def _edges(
     edges: dict[str, Mapping[str, float]] = {}
     for fit in (fit for fit in chosen if fit.entry.kind is Kind.LESSON):
         near = {
-            statistics.CONFIDENCE: fit.usage.confidence - bars.confidence <= NEAR,
+            statistics.CONFIDENCE: fit.usage.confidence - bars.confidence <= CHOICE.near,
             statistics.SIMILARITY: fit.similarity is not None
-            and fit.similarity - bars.similarity <= NEAR,
+            and fit.similarity - bars.similarity <= CHOICE.near,
             statistics.BUDGET: spent and fit is chosen[-1],
         }
         if just := {

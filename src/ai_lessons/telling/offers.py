@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.git.external_files import in_project
-from ai_lessons.learning.selection import FEW, NotShown, carried_out
+from ai_lessons.learning.selection import CHOICE, NotShown, carried_out
 from ai_lessons.model import command_forms, failures
 from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.search.terms import BAR, EDIT_BAR, NEARLY, edit_bar, prompt_bar
+from ai_lessons.search.terms import BAR, EDIT_BAR, TERMS, edit_bar, prompt_bar
 from ai_lessons.telling.filtering import Candidate, EntryFilter
 from ai_lessons.telling.matching import (
     SYMBOL,
@@ -49,8 +49,6 @@ _NAMES = {
     ANYTHING: "about this edit",
 }
 _NAMES_COMMAND = "names this command"
-# More entries about one file than an agent reads before an edit are told by their words
-FEW_OF_A_FILE = 3
 _BESIDE = "others name this place, too, and its words are not in this edit"
 
 
@@ -119,7 +117,7 @@ def at_a_prompt(
     for summary in matching.values():
         score = summary.score or 0.0
         # beside a better one only what is nearly as sure: of second ones half as many were needed
-        if score >= max(bar, NEARLY * best):
+        if score >= max(bar, TERMS.nearly * best):
             sure[summary.id] = Offer(summary, score, PROMPT)
     occasion = Occasion(Moment.PROMPT, words=text, project=project)
     sure |= of_features(repo, occasion, here).offers
@@ -173,7 +171,7 @@ def before_a_tool(
             breaks[name] = offer.breaks
     # it is about this edit, whatever was told before
     shown = set(shown_before) - breaks.keys()
-    most = max(FEW, len(breaks))
+    most = max(CHOICE.few, len(breaks))
     offered = _filtered(repo, Moment.BEFORE_TOOL, offers, shown, at_start, project, most)
     if command:
         harmless = {}
@@ -268,7 +266,9 @@ def helping(
             else:
                 why = f"keeps a failure like this one ({likely:.2f})"
             candidates.append(Candidate(summary, why, chance=likely))
-    return EntryFilter(repo, None, most or FEW).tell(Moment.TOOL_FAILED, candidates, shown_ids)
+    return EntryFilter(repo, None, most or CHOICE.few).tell(
+        Moment.TOOL_FAILED, candidates, shown_ids
+    )
 
 
 class OfFeatures(NamedTuple):
@@ -331,7 +331,7 @@ def _filtered(
     shown: Collection[str],
     at_start: Collection[str],
     project: str | None,
-    most: int = FEW,
+    most: int = CHOICE.few,
 ) -> Context:
     """What the filter lets pass of these offers."""
     candidates = []
@@ -388,7 +388,8 @@ def _about_an_edit(
     closest = max((near for _, near in of_place if near < SYMBOL), default=SYMBOL)
     rivals = sum(near == closest for _, near in of_place)
     # what names a folder is about much in it, what names the file is about this edit
-    alone = rivals == 1 or (closest == EXACT and rivals <= FEW_OF_A_FILE)
+    # More entries about one file than an agent reads before an edit are told by their words
+    alone = rivals == 1 or (closest == EXACT and rivals <= 3)
     best = max((scores.get(summary.id, 0.0) for summary, _ in of_place), default=0.0)
     _, entries = repo.catalog.postings(())
     if len(of_place) > 1:
@@ -401,7 +402,7 @@ def _about_an_edit(
             continue
         score = scores.get(summary.id, 0.0)
         sure = near == SYMBOL or (near == closest and alone)
-        if sure or score >= max(bar, NEARLY * best):
+        if sure or score >= max(bar, TERMS.nearly * best):
             offers[summary.id] = Offer(summary, EDIT_BAR * near + score, _NAMES[near])
         elif near > BY_KIND and score < EDIT_BAR:
             beside.append(NotShown(summary, "beside", _BESIDE))

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 # bench.decisions: that a session is told after its start, checks apart
 SESSION_CHARACTERS = 3_000
-# `weight` tells more than three edited files from fewer
-_EDITED_FILES = 4
 _SHELLS = frozenset(
     {
         "Bash",
@@ -290,7 +288,8 @@ def _before_tool(telling: _Telling) -> Told:
         for edit in event.edits:
             if edit.path:
                 edited.append(os.path.relpath(edit.path, event.cwd))
-        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:_EDITED_FILES]
+        # `weight` tells more than three edited files from fewer
+        session.edited = list(dict.fromkeys([*session.edited, *edited]))[:4]
     if not new and not event.paths:
         return NOTHING
     if new:

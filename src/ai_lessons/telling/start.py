@@ -23,14 +23,22 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
     from ai_lessons.learning.statistics import UsageTally
 
-# A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted,
-# so its code is not looked at, which costs a parse for each file.
-_JUDGED = 120
+
+class StartLimits(NamedTuple):
+    """How much is looked at when a session begins."""
+
+    # A start of 6,000 characters has room for some 70 lines. What comes after so many is only counted,
+    # so its code is not looked at, which costs a parse for each file.
+    judged: int = 120
+    # of one instruction file
+    most_bytes: int = 200_000
+    most_files: int = 50
+
+
+LIMITS = StartLimits()
+
 
 _TEXT_SUFFIXES = (".md", ".mdc")
-# of one instruction file
-_MOST_BYTES = 200_000
-_MOST_FILES = 50
 _IMPORT = expression(r"(?m)(?:^|\s)@([\w./-]{1,200}\.\w{1,10})")
 _INLINE_MARKS = expression(r"[*_`\\]+")
 _BETWEEN_WORDS = expression(r"[#>\s-]+")
@@ -161,12 +169,12 @@ def _with_code(
     """
     entries: list[EntrySummary] = []
     gone: dict[str, tuple[str, str]] = {}
-    for summary in app.notes.with_verdicts(repo, ordered[:_JUDGED], unasked=True):
+    for summary in app.notes.with_verdicts(repo, ordered[: LIMITS.judged], unasked=True):
         if summary.kind is Kind.LESSON and summary.beside.silences:
             gone[summary.id] = summary.beside.verdict, summary.beside.warning
         else:
             entries.append(summary)
-    return [*entries, *ordered[_JUDGED:]], gone
+    return [*entries, *ordered[LIMITS.judged :]], gone
 
 
 def _in_instructions(
@@ -211,15 +219,15 @@ def instructions(cwd: Path, host: str) -> Iterator[tuple[str, str]]:
     seen: dict[str, None] = {}
     for name in names:
         # it grows on the way
-        if name in seen or len(seen) >= _MOST_FILES:
+        if name in seen or len(seen) >= LIMITS.most_files:
             continue
         seen[name] = None
         path = top / name
         if path.is_dir() and not path.is_symlink():
             below = sorted(file for file in path.rglob("*") if file.suffix in _TEXT_SUFFIXES)
-            names += [file.relative_to(top).as_posix() for file in below[:_MOST_FILES]]
+            names += [file.relative_to(top).as_posix() for file in below[: LIMITS.most_files]]
             continue
-        text = external_files.beginning(path, top, _MOST_BYTES)
+        text = external_files.beginning(path, top, LIMITS.most_bytes)
         if text:
             yield name, text
             parent = Path(name).parent

@@ -24,7 +24,15 @@ from ai_lessons.model.plain import (
     short_note,
     short_place,
 )
-from ai_lessons.model.statements import LINE, decision, is_heading, plain, says, shortened, unmarked
+from ai_lessons.model.statements import (
+    STATEMENTS,
+    decision,
+    is_heading,
+    plain,
+    says,
+    shortened,
+    unmarked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,13 +68,22 @@ HELD = (
 )
 _WORD = expression(r"[^\W_]+")
 _LINK_END = expression(r"\]\([^()\s]*\)")
-# Rules among which those are looked for that another one holds; a start has room for some 70
-_COMPARED = 200
+
+
+class WordLimits(NamedTuple):
+    """Characters of texts that are told."""
+
+    # Rules among which those are looked for that another one holds; a start has room for some 70
+    compared: int = 200
+    # Characters of a decision in the place of a text that does not fit
+    short: int = 200
+    # Characters of room that are worth the beginning of a text that does not fit whole
+    worth_part: int = 300
+
+
+LIMITS = WordLimits()
+
 _HEADING = expression(r"\s*#{1,6}\s.*")
-# Characters of a decision in the place of a text that does not fit
-_SHORT = 200
-# Characters of room that are worth the beginning of a text that does not fit whole
-_WORTH_PART = 300
 
 
 class Words(NamedTuple):
@@ -126,7 +143,7 @@ def _packed(offered: Context, room: int) -> dict[str, str]:
     if len(rows) < len(lines):
         return rows
     sentences = {
-        entry.id: _decision_row(entry, offered.texts.get(entry.id, ""), _SHORT)
+        entry.id: _decision_row(entry, offered.texts.get(entry.id, ""), LIMITS.short)
         for entry in offered.entries
     }
     # before the first entries come with all their words no sentence ends before it says what to do
@@ -146,7 +163,7 @@ def _packed(offered: Context, room: int) -> dict[str, str]:
         rows, {name: row for name, row in sentences.items() if name in holders}, spare
     )
     for entry in offered.entries:
-        if rows[entry.id] and rows[entry.id] != whole[entry.id] and spare >= _WORTH_PART:
+        if rows[entry.id] and rows[entry.id] != whole[entry.id] and spare >= LIMITS.worth_part:
             part = _beginning(whole[entry.id], len(rows[entry.id]) + spare, line(entry.handle))
             spare -= max(len(part) - len(rows[entry.id]), 0)
             rows[entry.id] = max(part, rows[entry.id], key=len)
@@ -173,7 +190,7 @@ def _holders(offered: Context) -> dict[str, str]:
 
     Both are the word of the same person, so that nothing is told as more than it is.
     """
-    entries = [entry for entry in offered.entries if entry.kind is Kind.RULE][:_COMPARED]
+    entries = [entry for entry in offered.entries if entry.kind is Kind.RULE][: LIMITS.compared]
     bare = {entry.id: _bare(offered.texts.get(entry.id, "")) for entry in entries}
     by_beginning: dict[tuple[str, ...], list[EntrySummary]] = {}
     for entry in entries:
@@ -298,10 +315,10 @@ def _short_warning(entry: EntrySummary) -> str:
     return ""
 
 
-def _decision_row(entry: EntrySummary, text: str, width: int = LINE) -> str:
+def _decision_row(entry: EntrySummary, text: str, width: int = STATEMENTS.line) -> str:
     """An entry by what it says to do; of what only describes, how much there is and where."""
     sentence = line(decision(entry.title, text, width))
-    if len(text) > _WORTH_PART and is_heading(entry.title) and not says(entry.title, text):
+    if len(text) > LIMITS.worth_part and is_heading(entry.title) and not says(entry.title, text):
         sentence = f"{line(entry.title)}: {READ_ON.format(f'{len(text):,}', line(entry.handle))}"
     return f"- [{line(entry.handle)}] {sentence}{_short_warning(entry)}"
 
@@ -392,7 +409,7 @@ def _short_words(entry: EntrySummary, offered: Context) -> str:
     if entry.rationale:
         return f"{line(entry.title)} | {line(entry.rationale)}"
     if says(entry.title, text):
-        return line(decision(entry.title, text, _SHORT))
+        return line(decision(entry.title, text, LIMITS.short))
     return ""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ai_lessons.app import editing, entries, health, outdated, proposals, review
 from ai_lessons.app.answers import RuleDraft
-from ai_lessons.learning.kept import LEAST_SESSIONS, LEAST_UNTOLD, RuleSessions, line_of
+from ai_lessons.learning.kept import LEAST, RuleSessions, line_of
 from ai_lessons.learning.statistics import (
     ALLOWED,
     BROKEN,
@@ -188,8 +188,8 @@ def test_what_is_stated_of_a_rule_itself_counts(world: World) -> None:
 @pytest.fixture
 def never_broken(world: World) -> tuple[World, str]:
     rule = a_rule(world)
-    for number in range(LEAST_SESSIONS - 1):
-        told = [INJECTED] if number >= LEAST_UNTOLD else []
+    for number in range(LEAST.least_sessions - 1):
+        told = [INJECTED] if number >= LEAST.least_untold else []
         happened(world, rule, str(number), *told, IN_SCOPE)
     return world, rule
 
@@ -209,7 +209,9 @@ def test_a_rule_that_is_kept_told_or_not_is_asked_about(never_broken: tuple[Worl
 
 def test_a_rule_that_is_kept_where_it_is_told_is_not_asked_about() -> None:
     told = RuleSessions(
-        in_scope=LEAST_SESSIONS, untold=LEAST_UNTOLD - 1, told=LEAST_SESSIONS - LEAST_UNTOLD + 1
+        in_scope=LEAST.least_sessions,
+        untold=LEAST.least_untold - 1,
+        told=LEAST.least_sessions - LEAST.least_untold + 1,
     )
     assert line_of(told, [""]) == "in scope in 20 sessions, never broken (told in 16)"
 

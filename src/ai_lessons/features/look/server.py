@@ -39,7 +39,7 @@ from ai_lessons.errors import AiLessonsError, Conflict, Refused, UsageError
 from ai_lessons.features.look import drawing, pages, review_pages, state_pages
 from ai_lessons.features.look.forms import FORMS, STATUSES, Notice, status_of, undo
 from ai_lessons.features.look.graph import graph, graph_data
-from ai_lessons.interfaces.mcp.over_http import BODY_BYTES, ListenAddress, listening, served
+from ai_lessons.interfaces.mcp.over_http import HTTP, ListenAddress, listening, served
 from ai_lessons.interfaces.mcp.sessions import SessionPool
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ async def _sent(request: Request) -> Mapping[str, str]:
     body = b""
     async for piece in request.stream():
         body += piece
-        if len(body) > BODY_BYTES:
+        if len(body) > HTTP.body_bytes:
             raise UsageError("this is too long to be the text of an entry")
     return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 

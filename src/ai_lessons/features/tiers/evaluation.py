@@ -11,12 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.app import alike_entries, secrets
-from ai_lessons.app.repetitions import COMPARED, opposed
+from ai_lessons.app.repetitions import REPETITIONS, opposed
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.model import expression
 from ai_lessons.model.entries import LESSONS, Entry, EntrySummary, Filter, Kind, json_fields
 from ai_lessons.model.texts import first_of, one_line
-from ai_lessons.search.terms import ALIKE, likeness
+from ai_lessons.search.terms import TERMS, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -204,9 +204,11 @@ def _like(repo: RepositorySession, entry: Entry) -> Iterator[alike_entries.Compa
     titled: list[str] = []
     for summary in repo.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None)):
         summaries[summary.id] = summary
-        if likeness(summary.title, entry.title) >= ALIKE:
+        if likeness(summary.title, entry.title) >= TERMS.alike:
             titled.append(summary.id)
-    for entry_id in dict.fromkeys([*alike_entries.copies(repo, entry), *titled[:COMPARED]]):
+    for entry_id in dict.fromkeys(
+        [*alike_entries.copies(repo, entry), *titled[: REPETITIONS.compared]]
+    ):
         with suppress(AiLessonsError):
             # removed or broken since the catalog looked
             known_entry = summaries.get(entry_id)
@@ -234,7 +236,7 @@ def _opposed(repo: RepositorySession, entry: Entry) -> Iterator[str]:
             action = summary.title[begins.end() :]
         else:
             action = summary.title
-        if summary.id not in linked and differs and likeness(action, pattern.action) >= ALIKE:
+        if summary.id not in linked and differs and likeness(action, pattern.action) >= TERMS.alike:
             yield f"{_name(summary)} says the opposite"
 
 

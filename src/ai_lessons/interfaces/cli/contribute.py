@@ -148,7 +148,7 @@ def add_lesson(
     for entry_id, note in (near() or {}).items():
         if entry_id != done.id:
             notes.append(note)
-    notes = same + notes[: app.repetitions.FEW_COPIES]
+    notes = same + notes[: app.repetitions.REPETITIONS.few_copies]
     call.answer(done._replace(notes=(*done.notes, *notes)), text_jobs.written)
 
 

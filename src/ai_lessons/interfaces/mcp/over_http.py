@@ -30,10 +30,18 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.mcp.sessions import SessionPool
 
 PATH = "/mcp"
-# of a request: a lesson is a few kilobytes, and files are named, not sent
-BODY_BYTES = 1_000_000
-# clients that may be connected; more are asked to come again
-SESSIONS = 200
+
+
+class HttpLimits(NamedTuple):
+    """What the server over HTTP takes."""
+
+    # of a request: a lesson is a few kilobytes, and files are named, not sent
+    body_bytes: int = 1_000_000
+    # clients that may be connected; more are asked to come again
+    sessions: int = 200
+
+
+HTTP = HttpLimits()
 
 
 class ListenAddress(NamedTuple):
@@ -211,8 +219,8 @@ def serve(
         app: ASGIApp = server.streamable_http_app(
             streamable_http_path=PATH,
             host=where.host,
-            max_request_body_size=BODY_BYTES,
-            max_sessions=SESSIONS,
+            max_request_body_size=HTTP.body_bytes,
+            max_sessions=HTTP.sessions,
             transport_security=names_checked,
         )
         if token is not None:
