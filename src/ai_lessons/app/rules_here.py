@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.app.link_effects import farther_copies
 from ai_lessons.git import external_files
 from ai_lessons.model import PROJECT
-from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
+from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -29,17 +29,19 @@ def holding(
 ) -> list[EntrySummary]:
     """The rules of this feature that hold in a folder.
 
-    They are global, of the folder's project (or of these `projects`), or of the repository inside
-    the code.
+    The newest first. They are global, of the folder's project (or of these `projects`), or of the
+    repository inside the code.
     """
-    facts = repo.catalog.facts(feature)
-    if not facts:
+    # all rules of a base are many, those of a feature few
+    kept = repo.catalog.facts(feature)
+    if not kept:
         return []
     names = projects or external_files.names_of(cwd)
     here = []
-    for summary in repo.catalog.select(Filter(kinds=frozenset({Kind.RULE}))):
-        if summary.id in facts and holds(summary, names):
+    for summary in repo.catalog.many(kept).values():
+        if summary.kind is Kind.RULE and holds(summary, names):
             here.append(summary)
+    here.sort(key=lambda summary: (summary.created, summary.id), reverse=True)
     farther = farther_copies(repo, here)
     return [summary for summary in here if summary.id not in farther]
 
