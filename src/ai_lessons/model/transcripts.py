@@ -31,8 +31,6 @@ _NOT_SAID = (
     "[Previous conversation summary]", "Operation stopped by hook",
 )  # fmt: skip
 _STAMP = expression(r"\d{4}-\d\d-\d\d(?:[T ][\d:.,Zz+-]{1,30})?", re.ASCII)
-# Characters
-_LONGEST_PATH = 4096
 # What reading a record of a known form raises where it holds values of another.
 _OTHER_VALUES = (
     TypeError,
@@ -47,7 +45,8 @@ _TAGS = expression(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
 
 
 def _is_path(text: str) -> bool:
-    return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
+    # Characters
+    return 0 < len(text) <= 4096 and text.isprintable()
 
 
 class Step(NamedTuple):

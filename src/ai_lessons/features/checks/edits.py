@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.edits import Edit
     from ai_lessons.model.entries import EntrySummary
 
-# seconds of CPU: a host waits two seconds for its hook, which has more to do
-AT_AN_EDIT = 0.2
-
 
 class Broken(NamedTuple):
     """A rule that an edit would break, and how; `enforce`: what the host shall do about it."""
@@ -66,7 +63,8 @@ class _Look:
     def __init__(self, can_run: Sequence[Rule], cannot_run: Sequence[Rule], cwd: Path) -> None:
         self._rules = {rule.key: rule for rule in can_run}
         self._cannot_run, self._cwd = cannot_run, cwd
-        self._run = Run(can_run, hurry_after(AT_AN_EDIT))
+        # seconds of CPU: a host waits two seconds for its hook, which has more to do
+        self._run = Run(can_run, hurry_after(0.2))
         # by key, the rules of which a person has to decide
         self.unsure: dict[str, Broken] = {}
         # ids of rules that could not look

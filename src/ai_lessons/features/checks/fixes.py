@@ -22,14 +22,10 @@ if TYPE_CHECKING:
     from ai_lessons.features.checks.diffs import Hunk
     from ai_lessons.git.worktree import Worktree
 
-# a larger commit is no fix of one thing
-_PARTS = 30
 # of a part
 _LINES = 12
 # a person looks through so few other lines before the check is proposed
 _ALARMS = 3
-# share of a line that stays where another one took its place
-_HALF = 0.5
 # Tokens beside the changed ones, the most telling first
 SURROUNDING = (3, 2, 1, 0)
 
@@ -85,7 +81,8 @@ def draft_from(git: Worktree, fix: str) -> Drafted:
     before = commit_of(git, f"{after}^")
     hunks = [hunk for hunk in between(git, before, after) if any(map(str.strip, hunk.old))]
     hunks.sort(key=lambda hunk: bool(_LESS_TELLING.search(hunk.path)))
-    for hunk in hunks[:_PARTS]:
+    # a larger commit is no fix of one thing
+    for hunk in hunks[:30]:
         for check in _telling_checks(git, before, after, hunk):
             alarms = _alarms(git, after, check)
             if alarms <= _ALARMS:
@@ -169,7 +166,8 @@ def _has_word(text: str) -> bool:
 
 def _successor(line: str, new: Sequence[str]) -> str:
     """The new line that an old one became; empty: none is half the same."""
-    best, successor = _HALF, ""
+    # share of a line that stays where another one took its place
+    best, successor = 0.5, ""
     for other in new:
         ratio = SequenceMatcher(None, line.strip(), other.strip()).ratio()
         if ratio > best or (ratio == best and other > successor):

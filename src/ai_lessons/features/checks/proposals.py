@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import Entry
     from ai_lessons.model.transcripts import Transcript
 
-# seconds of CPU in which a reviewer is told what breaks the checks of proposals today
-AT_A_DECISION = 2.0
 # lines that are named
 _NAMED = 3
 
@@ -62,7 +60,8 @@ def in_code(library: Library, proposals: Sequence[Pending]) -> tuple[Pending, ..
     every = [rule for rules in of_proposals for rule in rules]
     if not every:
         return tuple(proposals)
-    hurry = hurry_after(AT_A_DECISION)
+    # seconds of CPU in which a reviewer is told what breaks the checks of proposals today
+    hurry = hurry_after(2.0)
     run = Run(every, hurry)
     around = ProjectFiles(repo, top, [], "")
     for path in around.names:

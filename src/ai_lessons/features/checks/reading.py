@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 # bytes of a file, and characters of a text, that are looked at
 LARGEST = 1 << 20
-# bytes by which a larger file is known for a text or not
-_HEAD = 8_000
 # bytes from which the size of a binary file is said
 _WORTH_SIZE = 100_000
 _LFS = "version https://git-lfs.github.com/spec/"
@@ -77,7 +75,8 @@ def _begins_as_binary(file: Path) -> bool:
     """Whether the first bytes of a file are none of a text."""
     head = b""
     with suppress(OSError), file.open("rb") as opened:
-        head = opened.read(_HEAD)
+        # bytes by which a larger file is known for a text or not
+        head = opened.read(8_000)
     if any(head.startswith(mark) for mark in WIDE_MARKS):
         return False
     return b"\0" in head

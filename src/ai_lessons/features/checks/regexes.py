@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# the engine may take so many steps for one byte
-_LARGEST_PROGRAM = 3_000
 # so many steps of the engine take part of a second
 _STEPS = 20_000_000
 _LACKS = "; RE2 has no lookaheads and no references back: use `unless`"
@@ -54,7 +52,8 @@ class LineRegex:
                 reason += _LACKS
             raise InvalidPattern(f"the regex {source!r} is none: {reason}") from error
         size = self._regex.programsize
-        if size > _LARGEST_PROGRAM:
+        # the engine may take so many steps for one byte
+        if size > 3_000:
             advice = "use smaller counts, such as {1,80}"
             raise InvalidPattern(f"the regex {source!r} can take too long: {advice}")
         # between two looks at the time the engine takes no more steps than that

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import RepositorySession
 
-# Sessions that were about a rule, from which a check that fits is offered
-SAID_AGAIN = 2
-
 
 def outdated(repo: RepositorySession) -> Iterator[Outdated]:
     """Rules in force without a check, whose words name one."""
@@ -35,7 +32,8 @@ def outdated(repo: RepositorySession) -> Iterator[Outdated]:
             continue
         needed = tallies[rule.id].needed if rule.id in tallies else 0
         not_followed = rule.id in kept and kept[rule.id].sessions.not_followed
-        if needed < SAID_AGAIN and not not_followed:
+        # Sessions that were about a rule, from which a check that fits is offered
+        if needed < 2 and not not_followed:
             continue
         text = catalog.openings([rule.id]).get(rule.id, "")
         check = fitting(rule.title, text, rule.applies_to or ())

@@ -18,8 +18,6 @@ KEYS = ("files", "pattern", "regex", "unless", "bad", "good", "enforce")
 SEVERAL = frozenset({"files", "bad", "good"})
 EXTRA = "pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
 LONGEST_PATTERN = 500
-# lines of the longest statement
-_LONGEST_STATEMENT = 100
 
 # Extension of a file: its language, as ast-grep calls it.
 LANGUAGES = {
@@ -233,7 +231,8 @@ def _closing_line(code: Sequence[str], line: int, start: int, length: int) -> in
     """
     depth = sum(_steps(code[line - 1][start : start + length]))
     start += length
-    for number in range(line, min(line + _LONGEST_STATEMENT, len(code) + 1)):
+    # lines of the longest statement
+    for number in range(line, min(line + 100, len(code) + 1)):
         if depth <= 0:
             return number
         for step in _steps(code[number - 1][start:]):
