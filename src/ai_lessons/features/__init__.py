@@ -142,7 +142,7 @@ ROWS: tuple[Feature, ...] = (
             CommandRow(("admin", "import"), "commands:import_files", after="sync", section="Share"),
             CommandRow(("admin", "export"), "commands:export", after="import", section="Share"),
         ),
-        skills="jobs:skills",
+        skills="chosen:skills",
         answers={
             "`admin import`": "jobs:Ported",
             "each of `seen`": "jobs:Seen",

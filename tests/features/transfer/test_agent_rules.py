@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.features.transfer.importers import note
 from ai_lessons.features.transfer.instruction_files import (
     import_place,
     instructions,
@@ -15,6 +14,7 @@ from ai_lessons.features.transfer.instruction_files import (
     scope_of,
     stands_in,
 )
+from ai_lessons.features.transfer.notes import note
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Entry, Kind
 from ai_lessons.model.frontmatter import read_entry

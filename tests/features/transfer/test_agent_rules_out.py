@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.features.transfer.exporters import is_exported_rule, rule_file, whole
+from ai_lessons.features.transfer.rule_files import is_exported_rule, rule_file, whole
 from ai_lessons.model.entries import Entry, Kind
 
 

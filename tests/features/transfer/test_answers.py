@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app.answers import Skipped
-from ai_lessons.features.transfer.jobs import Exported, ExportedFile, Ported, Seen
+from ai_lessons.features.transfer.exports import Exported, ExportedFile
+from ai_lessons.features.transfer.jobs import Ported, Seen
 from ai_lessons.interfaces import output
 from interfaces.test_terminal import PROPOSED, SAID, WRITTEN, WROTE
 

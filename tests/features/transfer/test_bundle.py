@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, UnsupportedRepository
-from ai_lessons.features.transfer.exporters import dump, read
+from ai_lessons.features.transfer.groove import dump, read
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.frontmatter import read_entry
 

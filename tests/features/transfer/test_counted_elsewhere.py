@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app import editing, entries, health
 from ai_lessons.app.workspace import Library
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import everything, jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,13 +44,13 @@ def groove(**learning: Any) -> dict[str, Any]:
     }
 
 
-def taken(library: Library, folder: Path, document: dict[str, Any]) -> transfer.Ported:
+def taken(library: Library, folder: Path, document: dict[str, Any]) -> jobs.Ported:
     (folder / "g.json").write_text(json.dumps(document))
-    return transfer.import_files(library, [folder / "g.json"], "groove")
+    return jobs.import_files(library, [folder / "g.json"], "groove")
 
 
 def exported(library: Library) -> dict[str, Any]:
-    document = transfer.export_file(library, None).document
+    document = everything.export_file(library, None).document
     assert document is not None
     return document
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ai_lessons import extensions
 from ai_lessons.app import entries
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import jobs
 from ai_lessons.model.entries import Kind
 from app.world import World
 from real_world import put_files
@@ -57,10 +57,8 @@ TREE = {
 }
 
 
-def taken(
-    world: World, folder: Path, *, rules: bool = False, dry_run: bool = False
-) -> transfer.Ported:
-    return transfer.import_files(
+def taken(world: World, folder: Path, *, rules: bool = False, dry_run: bool = False) -> jobs.Ported:
+    return jobs.import_files(
         world.library, [folder], "adr", project="shop", rules=rules, dry_run=dry_run
     )
 
@@ -147,7 +145,7 @@ def test_a_refresh_takes_the_status_that_the_file_states_now(world: World, tmp_p
 
 def test_what_comes_in_two_forms_is_noticed(world: World, tmp_path: Path) -> None:
     put_files(tmp_path, TREE)
-    notes = transfer.import_files(world.library, [tmp_path / "adr"], "markdown").notes
+    notes = jobs.import_files(world.library, [tmp_path / "adr"], "markdown").notes
     assert not [note for note in notes if "the same text is here already" in note]
     draft = DRAFT(kind=Kind.DOC, paths=(str(tmp_path / "adr"),), project="shop", recursive=True)
     (note,) = [x for x in ADD(world.library, draft).notes if "the same text is here already" in x]

@@ -8,8 +8,8 @@ import pytest
 
 from ai_lessons.connectors import manifests as connectors_manifests
 from ai_lessons.connectors.manifests import manifests
-from ai_lessons.features.transfer import importers, instruction_files
-from ai_lessons.features.transfer.exporters import Bundle
+from ai_lessons.features.transfer import folders, instruction_files, notes
+from ai_lessons.features.transfer.arriving import Bundle
 from ai_lessons.model.frontmatter import listed, read_entry
 from real_world import Git, put_file
 
@@ -61,7 +61,9 @@ def test_a_skill_with_a_hidden_file_comes_in_without_it() -> None:
         ".env.example": (b"X=1\n", False), ".notes.md": (b"# x\n", False), "scripts/.run.sh": (b"#!/bin/sh\n", True),
         "scripts/run.sh": (b"#!/bin/sh\n", True),
     }  # fmt: skip
-    items, left, damaged = importers.skill("deploy", files, "shop", NOW)
+    skill = notes.SkillReader("deploy", "shop", NOW)
+    skill.read(files)
+    items, left, damaged = skill.items, skill.other_files, skill.damaged
     assert damaged == []
     assert [item.where for item in items] == ["deploy/SKILL.md", "deploy/scripts/run.sh"]
     assert left == ["deploy/.env.example", "deploy/.notes.md", "deploy/scripts/.run.sh"]
@@ -131,7 +133,7 @@ def test_bytes_that_are_no_text_are_read_as_far_as_they_go(git_repo: Path, git: 
 
 
 def bundle_of(folder: Path, form: str) -> Bundle:
-    return importers.read_source([folder], form, "shop", NOW, lambda files: files)
+    return folders.read_source([folder], folders.Asked(form, "shop", NOW, lambda files: files))
 
 
 def test_one_bad_file_of_a_skill_takes_nothing_with_it_and_is_the_one_that_is_named(
@@ -203,6 +205,7 @@ def test_keys_of_memories_that_are_not_taken_over_are_named(tmp_path: Path) -> N
         tmp_path / "m.json",
         '[{"memory": "Likes tea", "user_id": "ann", "agent_id": "x", "metadata": {}}]',
     )
-    assert importers.read_source([file], "mem0", None, NOW, lambda files: files).notes == [
+    asked = folders.Asked("mem0", None, NOW, lambda files: files)
+    assert folders.read_source([file], asked).notes == [
         "m.json: keys that are not taken over: agent_id"
     ]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.features.transfer import importers, instruction_files
+from ai_lessons.features.transfer import instruction_files, notes
 
 SECONDS = 30
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ def read() -> None:
     for text in (ours, globs, "[[" * 100_000, "[[a|" * 100_000, "because " * 20_000):
         instruction_files.instructions("AGENTS.md", f"{text}\ntext\n".encode(), split_up=True)
         with suppress(AiLessonsError):
-            importers.linked([importers.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
+            notes.linked([notes.note("a.md", f"{text}\ntext\n".encode(), None, NOW)])
 
 
 def test_hostile_instructions_are_read_in_time_with_their_length() -> None:

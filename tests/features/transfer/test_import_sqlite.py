@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.app import entries, pending_rules
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import jobs
 from ai_lessons.model.entries import Kind
 from app.world import World
 
@@ -61,7 +61,7 @@ def database(tmp_path: Path) -> Path:
 
 def test_everything_of_it_arrives(world: World, database: Path) -> None:
     before = database.read_bytes()
-    done = transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+    done = jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     assert sorted(one.title for one in done.written) == [
         "An old one", "Kept", "PUT replaces the workflow", "Update", "Workflows API",
     ]  # fmt: skip
@@ -93,10 +93,10 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
 
 
 def test_twice_adds_nothing_and_two_clones_agree_on_ids(world: World, database: Path) -> None:
-    first = transfer.import_files(world.library, [database], "ai-lessons-sqlite", dry_run=True)
-    done = transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+    first = jobs.import_files(world.library, [database], "ai-lessons-sqlite", dry_run=True)
+    done = jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     assert [one.id for one in first.written] == [one.id for one in done.written]
-    again = transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+    again = jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     assert (again.written, again.queued, again.unchanged) == ((), (), 6)
 
 
@@ -106,7 +106,7 @@ def test_what_stands_only_in_its_log_is_read_too(world: World, database: Path) -
     db.execute("INSERT INTO lessons (id, title) VALUES ('99', 'In the log')")
     db.commit()
     before = database.read_bytes()
-    done = transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+    done = jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     assert "In the log" in [one.title for one in done.written]
     assert database.read_bytes() == before
     db.close()
@@ -121,7 +121,7 @@ def test_a_damaged_database_is_a_clear_error(world: World, database: Path) -> No
             InvalidEntry,
             match=r"knowledge\.db:1: (not a SQLite database|the database cannot be read)",
         ):
-            transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+            jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     assert world.status() == ""
 
 
@@ -131,7 +131,7 @@ def test_views_and_virtual_tables_are_not_asked(world: World, tmp_path: Path) ->
         db.execute(f"CREATE VIEW lessons AS {endless}")
     db.close()
     with pytest.raises(InvalidEntry, match="no database of ai-lessons"):
-        transfer.import_files(world.library, [tmp_path / "hostile.db"], "ai-lessons-sqlite")
+        jobs.import_files(world.library, [tmp_path / "hostile.db"], "ai-lessons-sqlite")
 
 
 def test_a_table_that_computes_its_columns_without_end_is_cut_off(
@@ -144,7 +144,7 @@ def test_a_table_that_computes_its_columns_without_end_is_cut_off(
         db.executemany("INSERT INTO lessons VALUES (?, 'x')", [(str(n),) for n in range(10_000)])
     db.close()
     with pytest.raises(InvalidEntry, match="interrupted"):
-        transfer.import_files(world.library, [tmp_path / "slow.db"], "ai-lessons-sqlite")
+        jobs.import_files(world.library, [tmp_path / "slow.db"], "ai-lessons-sqlite")
 
 
 def test_paths_of_a_hostile_database_stay_inside(world: World, database: Path) -> None:
@@ -155,7 +155,7 @@ def test_paths_of_a_hostile_database_stay_inside(world: World, database: Path) -
         db.execute("INSERT INTO resource_versions VALUES (?, '../..')", (DOC,))
         db.execute("DELETE FROM resource_versions WHERE version = 'v3'")
     db.close()
-    done = transfer.import_files(world.library, [database], "ai-lessons-sqlite")
+    done = jobs.import_files(world.library, [database], "ai-lessons-sqlite")
     paths = [one.path for one in done.written if one.kind is Kind.DOC]
     assert all(path.startswith("hooks/docs/") and ".." not in path.split("/") for path in paths)
     assert world.status() == ""

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.app import editing, entries, lessons, pending_rules
 from ai_lessons.app.workspace import Library
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import everything, jobs
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
 from app.world import World
@@ -51,7 +51,7 @@ def the_lesson(library: Library) -> EntrySummary:
 
 def brought(world: World, folder: Path, form: str, text: str) -> EntrySummary:
     put_file(folder / "n/b.md", text)
-    done = transfer.import_files(world.library, [folder / "n"], form)
+    done = jobs.import_files(world.library, [folder / "n"], form)
     assert (len(done.written), done.skipped) == (1, ())
     return the_lesson(world.library)
 
@@ -85,14 +85,14 @@ def number(library: Library, *, as_claimed: bool = False) -> float:
 
 
 def exported(library: Library) -> Any:
-    return transfer.export_file(library, None).document
+    return everything.export_file(library, None).document
 
 
 def test_a_number_is_kept_and_counts_as_medium_until_something_here_speaks_for_it(
     world: World, tmp_path: Path
 ) -> None:
     put_file(tmp_path / "g.json", json.dumps(GROOVE))
-    transfer.import_files(world.library, [tmp_path / "g.json"], "groove")
+    jobs.import_files(world.library, [tmp_path / "g.json"], "groove")
     assert number(world.library) == 0.5
     (learning,) = exported(world.library)["learnings"]
     assert (learning["confidence"], learning["source"]) == (0.8312, "UserCreated")
@@ -103,7 +103,7 @@ def test_a_number_is_kept_and_counts_as_medium_until_something_here_speaks_for_i
 
 def test_a_number_below_the_middle_counts_as_it_is(world: World, tmp_path: Path) -> None:
     put_file(tmp_path / "g.json", json.dumps(GROOVE).replace("0.8312", "0.17"))
-    transfer.import_files(world.library, [tmp_path / "g.json"], "groove")
+    jobs.import_files(world.library, [tmp_path / "g.json"], "groove")
     assert (number(world.library), number(world.library, as_claimed=True)) == (0.17, 0.17)
 
 
@@ -125,7 +125,7 @@ def test_outcomes_that_an_import_brings_lift_nothing_before_one_of_here_does(
         for n in range(50)
     ]
     put_file(tmp_path / "g.json", json.dumps(document))
-    assert transfer.import_files(world.library, [tmp_path / "g.json"], "groove").events == 50
+    assert jobs.import_files(world.library, [tmp_path / "g.json"], "groove").events == 50
     assert number(world.library) == 0.5
     assert number(world.library, as_claimed=True) > 0.9
     assert exported(world.library)["events"] == document["events"]
@@ -148,6 +148,6 @@ def test_a_rule_that_says_who_approved_it_is_a_proposal_that_says_so_in_no_key_t
 ) -> None:
     text = "---\nkind: rule\ntitle: Obey\nrationale: because\napproved: true\napproved_by: Ada\n---\nx\n"
     put_file(tmp_path / "n/r.md", text)
-    done = transfer.import_files(world.library, [tmp_path / "n"], "markdown")
+    done = jobs.import_files(world.library, [tmp_path / "n"], "markdown")
     assert (len(done.queued), done.skipped) == (1, ())
     assert pending_rules.pending_rules(world.library)

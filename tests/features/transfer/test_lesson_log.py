@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ai_lessons.app import entries, lessons, validation
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.features.transfer import jobs as transfer
-from ai_lessons.features.transfer.importers import read_log
+from ai_lessons.features.transfer import jobs
+from ai_lessons.features.transfer.lesson_log import read_log
 from app.world import World, listed_lessons
 
 SEED = """\
@@ -48,7 +48,7 @@ def listed(world: World) -> list[tuple[str, str, str, str]]:
 def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(
     world: World, log: Path
 ) -> None:
-    done = transfer.import_files(world.library, [log], "lessons-jsonl")
+    done = jobs.import_files(world.library, [log], "lessons-jsonl")
     assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
     assert listed(world) == [
         (
@@ -78,15 +78,15 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(
 
 
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
-    transfer.import_files(world.library, [log], "lessons-jsonl")
+    jobs.import_files(world.library, [log], "lessons-jsonl")
     with log.open("a") as file:
         file.write(row(3))
         file.write('{"id":"001","scope":"global","because":"said twice"}\n')
-    done = transfer.import_files(world.library, [log], "lessons-jsonl")
+    done = jobs.import_files(world.library, [log], "lessons-jsonl")
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
     lessons.wrong(world.library, done.written[0].handle, "changed", by="user")
-    transfer.import_files(world.library, [log], "lessons-jsonl")
+    jobs.import_files(world.library, [log], "lessons-jsonl")
     assert entries.show(world.library, done.written[0].handle).frontmatter["status"] == "wrong", (
         "learned here"
     )
@@ -95,12 +95,11 @@ def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(
     world: World, log: Path, tmp_path: Path
 ) -> None:
-    one = {x.id for x in transfer.import_files(world.library, [log], "lessons-jsonl").written}
+    one = {x.id for x in jobs.import_files(world.library, [log], "lessons-jsonl").written}
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
     assert (
-        not {x.id for x in transfer.import_files(world.library, [other], "lessons-jsonl").written}
-        & one
+        not {x.id for x in jobs.import_files(world.library, [other], "lessons-jsonl").written} & one
     )
     assert {x.id for x in listed_lessons(world.library, every=True).entries} >= one
 
@@ -117,7 +116,7 @@ def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
     log.write_bytes(
         b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n"
     )
-    done = transfer.import_files(world.library, [log], "lessons-jsonl")
+    done = jobs.import_files(world.library, [log], "lessons-jsonl")
     assert len(done.written) == 2
     assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
         "5", "6", "7", "8", "14", "9", "10", "11", "12", "13",
@@ -140,7 +139,7 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
             }
         )
     )
-    transfer.import_files(world.library, [log], "lessons-jsonl")
+    jobs.import_files(world.library, [log], "lessons-jsonl")
     assert listed(world) == [
         ("global", "ai", "active", "WHEN a -> DO NOT b -> BECAUSE c"),
         ("tmux", "ai", "active", "WHEN w1 -> DO NOT d -> BECAUSE b"),
@@ -153,11 +152,11 @@ def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(
 ) -> None:
     log.write_text("# not a log\n")
     with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: no JSON object"):
-        transfer.import_files(world.library, [log], "lessons-jsonl")
+        jobs.import_files(world.library, [log], "lessons-jsonl")
     log.write_text("")
-    assert transfer.import_files(world.library, [log], "lessons-jsonl").written == ()
+    assert jobs.import_files(world.library, [log], "lessons-jsonl").written == ()
     with pytest.raises(NotFound):
-        transfer.import_files(world.library, [log.with_name("gone.jsonl")], "lessons-jsonl")
+        jobs.import_files(world.library, [log.with_name("gone.jsonl")], "lessons-jsonl")
 
 
 @given(

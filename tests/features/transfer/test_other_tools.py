@@ -13,8 +13,7 @@ import yaml
 from ai_lessons.app import pending_rules, proposals, review, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
-from ai_lessons.features.transfer import exporters
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import everything, jobs, rule_files, sites
 from app.world import World
 from real_world import put_files
 
@@ -48,14 +47,14 @@ def test_every_file_that_is_seen_is_reported_once(
     world: World, tmp_path: Path, form: str, titles: list[str]
 ) -> None:
     put_files(tmp_path / "code", TREE)
-    done = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "code"], form, project="shop")
     assert sorted(one.title for one in done.queued) == titles
     assert sorted(one.where for one in done.seen) == sorted(TREE.keys() - {".git/config"})
     left = {one.where: one.about for one in done.seen if one.became == "not recognised"}
     assert left["src/main.py"] == ""
     if form == "copilot":
         assert left["CLAUDE.md"] == "--from claude reads it"
-    again = transfer.import_files(world.library, [tmp_path / "code"], form, project="shop")
+    again = jobs.import_files(world.library, [tmp_path / "code"], form, project="shop")
     assert (again.queued, again.unchanged) == ((), len(titles))
     assert len(again.seen) == len(done.seen)
 
@@ -98,7 +97,7 @@ def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(
         "conventions/names.md": b"---\ntitle: Names\nproblem_type: convention\n---\nPlain nouns.\n",
         "broken.md": b"---\nsymptoms: [`a\n---\n# Broken\n",
     })  # fmt: skip
-    done = transfer.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
     assert {seen.where: seen.became for seen in done.seen} == {
         "solutions/README.md": "not recognised", "solutions/broken.md": "not recognised",
         "solutions/conventions/names.md": "imported", "solutions/logic-errors/cart.md": "imported",
@@ -113,7 +112,7 @@ def test_a_solution_becomes_a_lesson_that_keeps_what_it_states(
         "high", "config_error", ["cache", "cart"],
     )  # fmt: skip
     assert entry.body.lstrip().startswith("## Problem")
-    again = transfer.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
+    again = jobs.import_files(world.library, [tmp_path / "docs"], "compound", project="shop")
     assert (again.written, again.unchanged) == ((), 2)
 
 
@@ -121,16 +120,16 @@ def test_a_lesson_goes_out_as_a_solution_with_all_that_its_schema_requires(
     world: World, tmp_path: Path
 ) -> None:
     put_files(tmp_path, {"solutions/cart.md": SOLUTION})
-    (cart,) = transfer.import_files(world.library, [tmp_path / "solutions"], "compound").written
+    (cart,) = jobs.import_files(world.library, [tmp_path / "solutions"], "compound").written
     approve(world, title="Use transactions", tags=("sql",))
-    ((file, _),) = transfer.export_file(
+    ((file, _),) = everything.export_file(
         world.library, tmp_path / "docs/solutions", "compound"
     ).files
     entry = world.library.primary.load(cart.id)[0]
-    assert exporters.file_name("compound", entry).startswith("logic-errors/ai-lessons-stale-carts")
+    assert rule_files.file_name("compound", entry).startswith("logic-errors/ai-lessons-stale-carts")
     texts = {
         Path(file).parent.name: Path(file).read_text(),
-        "logic-errors": exporters.rule_file("compound", cart.handle, entry),
+        "logic-errors": rule_files.rule_file("compound", cart.handle, entry),
     }
     stated = {folder: yaml.safe_load(text.split("---\n")[1]) for folder, text in texts.items()}
     required = {"title", "date", "category", "module", "problem_type", "component", "severity"}
@@ -150,7 +149,7 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
         b"---\n\nThe lock file.\n",
         "QWEN.md": b"# Build\n\nRun make.\n",
     })  # fmt: skip
-    done = transfer.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "code"], "qwen", project="shop")
     assert [(one.title, one.kind.value) for one in done.written] == [
         ("Use pnpm: not npm", "lesson")
     ]
@@ -158,7 +157,7 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
     assert {seen.where: seen.became for seen in done.seen}[
         ".qwen/team-memory/MEMORY.md"
     ] == "skipped"
-    alone = transfer.import_files(
+    alone = jobs.import_files(
         world.library, [tmp_path / "code/.qwen/team-memory"], "qwen", project="shop"
     )
     assert (alone.written, alone.unchanged) == ((), 1)
@@ -166,10 +165,10 @@ def test_the_team_memory_of_qwen_code_becomes_lessons_and_its_instructions_rules
 
 def test_what_a_caller_names_is_taken_whatever_it_is_called(world: World, tmp_path: Path) -> None:
     put_files(tmp_path, {"a.txt": b"# One\n\nThis.\n", "b.txt": b"# Two\n\nAnd that.\n"})
-    done = transfer.import_files(world.library, [tmp_path / "a.txt", tmp_path / "b.txt"], "cursor")
+    done = jobs.import_files(world.library, [tmp_path / "a.txt", tmp_path / "b.txt"], "cursor")
     assert sorted(one.title for one in done.queued) == ["One", "Two"]
     with pytest.raises(InvalidEntry, match="no instructions for agents"):
-        transfer.import_files(world.library, [tmp_path], "cursor")
+        jobs.import_files(world.library, [tmp_path], "cursor")
 
 
 def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None:
@@ -182,7 +181,7 @@ def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None
     })  # fmt: skip
     put_files(tmp_path / "skills", {"README.md": b"# Skills\n", "broken/SKILL.md": b"\xff\0"})
     (skill / "scripts/go.sh").chmod(0o755)
-    done = transfer.import_files(world.library, [tmp_path / "skills"], "skills", project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "skills"], "skills", project="shop")
     assert sorted((one.kind.value, one.title) for one in done.written) == [
         ("doc", "Rollback"), ("doc", "deploying"), ("script", "deploying: scripts/go.sh"),
     ]  # fmt: skip
@@ -198,9 +197,7 @@ def test_a_skill_is_a_doc_with_its_scripts(world: World, tmp_path: Path) -> None
     assert [word in text for word in ("  - has_doc: ", "  - has_script: ")] == [True, True]
     assert validation.validate(world.library).problems == ()
     assert (
-        transfer.import_files(
-            world.library, [skill / "SKILL.md"], "skills", project="shop"
-        ).unchanged
+        jobs.import_files(world.library, [skill / "SKILL.md"], "skills", project="shop").unchanged
         == 3
     )
 
@@ -214,7 +211,7 @@ def test_memories_of_an_agent_are_lessons_and_their_index_is_none(
         "tabs.md": b"# Ana wants spaces\n\nSaid twice.\n",
     })  # fmt: skip
     put_files(tmp_path / "projects", {"notes.txt": b"x"})
-    done = transfer.import_files(world.library, [tmp_path / "projects"], "claude", project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "projects"], "claude", project="shop")
     assert sorted(one.title for one in done.written) == [
         "Ana wants spaces",
         "Coupons are case-sensitive",
@@ -234,7 +231,7 @@ def test_notes_of_basic_memory_keep_their_links(world: World, tmp_path: Path) ->
         b"# Carts\n\n## Observations\n- [decision] They expire\n\n## Relations\n- part_of [[Shop]]\n- see [[Gone]]\n",
         "main/shop.md": b"---\ntitle: Shop\ntype: note\npermalink: main/shop\n---\n# Shop\n\nSells.\n",
     })  # fmt: skip
-    done = transfer.import_files(world.library, [tmp_path / "bm"], "basic-memory", project="shop")
+    done = jobs.import_files(world.library, [tmp_path / "bm"], "basic-memory", project="shop")
     assert (sorted(one.title for one in done.written), done.relations) == (["Carts", "Shop"], 1)
 
 
@@ -253,7 +250,7 @@ def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path
         {"id": "5", "memory": "Likes short answers", "user_id": "kim"},
     ]
     (tmp_path / "m.json").write_text(json.dumps({"results": rows}))
-    done = transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
+    done = jobs.import_files(world.library, [tmp_path / "m.json"], "mem0")
     assert sorted(one.title for one in done.written) == [
         "Deploys on Monday",
         *["Likes short answers"] * 2,
@@ -265,11 +262,11 @@ def test_memories_of_mem0_are_lessons_of_their_user(world: World, tmp_path: Path
     first = next(one for one in done.written if one.title.startswith("Likes"))
     assert "scope: user:alex\n" in world.read(first.path)
     (tmp_path / "m.jsonl").write_text("\n".join(json.dumps(row) for row in rows[:2]))
-    assert transfer.import_files(world.library, [tmp_path / "m.jsonl"], "mem0").unchanged == 2
+    assert jobs.import_files(world.library, [tmp_path / "m.jsonl"], "mem0").unchanged == 2
     for text, why in (("{", "neither JSON nor"), ('{"a": 1}', "no list of memories")):
         (tmp_path / "m.json").write_text(text)
         with pytest.raises(InvalidEntry, match=why):
-            transfer.import_files(world.library, [tmp_path / "m.json"], "mem0")
+            jobs.import_files(world.library, [tmp_path / "m.json"], "mem0")
 
 
 # --- out ---
@@ -303,16 +300,16 @@ def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path) -
     approve(world, title="Use transactions", applies_to=("*.sql",))
     for (form, name), head in HEADS.items():
         place = tmp_path / name
-        ((file, said),) = transfer.export_file(world.library, place, form).files
+        ((file, said),) = everything.export_file(world.library, place, form).files
         assert said == "written"
         assert Path(file).read_text().startswith(head), form
-        back = transfer.import_files(
+        back = jobs.import_files(
             world.library, [place], "compound" if form == "compound" else "agents-md"
         )
         assert [one.became for one in back.seen] == ["skipped"], form
-        assert transfer.export_file(world.library, place, form).files[0][1] == "already there"
+        assert everything.export_file(world.library, place, form).files[0][1] == "already there"
         assert (
-            transfer.export_file(world.library, place, form, globs=["jira/*"]).files[0][1]
+            everything.export_file(world.library, place, form, globs=["jira/*"]).files[0][1]
             == "removed"
         )
 
@@ -320,7 +317,7 @@ def test_each_tool_reads_a_rule_in_its_own_words(world: World, tmp_path: Path) -
 def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: Path) -> None:
     approve(world, title="Use transactions", project="shop")
     approve(world, title="Ask first")
-    done = transfer.export_file(world.library, tmp_path / "skills", "skills")
+    done = everything.export_file(world.library, tmp_path / "skills", "skills")
     assert sorted(path.removeprefix(f"{tmp_path}/skills/") for path, _ in done.files) == [
         "ai-lessons-global/SKILL.md", "ai-lessons-shop/SKILL.md",
     ]  # fmt: skip
@@ -329,7 +326,7 @@ def test_a_skill_for_each_project_says_what_it_is_about(world: World, tmp_path: 
     assert "About: Use transactions" in text
     assert "Ask first" not in text
     for form in ("skills", "markdown"):
-        assert transfer.import_files(world.library, [tmp_path / "skills"], form).written == ()
+        assert jobs.import_files(world.library, [tmp_path / "skills"], form).written == ()
 
 
 def test_the_most_specific_comes_first_where_there_is_no_room_for_all(
@@ -338,7 +335,7 @@ def test_the_most_specific_comes_first_where_there_is_no_room_for_all(
     approve(world, title="Everywhere", content="x" * 400)
     approve(world, title="In SQL files", project="shop", applies_to=("*.sql",), content="x" * 400)
     approve(world, title="In the shop", project="shop", content="x" * 400)
-    done = transfer.export_file(
+    done = everything.export_file(
         world.library, tmp_path / "A.md", "agents-md", project="shop", most=1400
     )
     text = (tmp_path / "A.md").read_text()
@@ -355,10 +352,10 @@ def test_the_most_specific_comes_first_where_there_is_no_room_for_all(
 
 def test_what_cannot_be_exported_says_why(world: World, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="groove is everything"):
-        transfer.export_file(world.library, tmp_path / "k.json", globs=["a*"])
+        everything.export_file(world.library, tmp_path / "k.json", globs=["a*"])
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageFailed, match="is no folder"):
-        transfer.export_file(world.library, tmp_path / "file", "skills")
+        everything.export_file(world.library, tmp_path / "file", "skills")
 
 
 # --- what is written stays in the folder that was named, and replaces nothing that is not ours ---
@@ -399,12 +396,10 @@ def test_an_export_through_a_link_out_of_the_code_writes_nothing(
     before = contents(linked.parent / "home")
     for name, form in THROUGH:
         job: Callable[..., object] = partial(
-            transfer.export_file, world.library, linked / name, form
+            everything.export_file, world.library, linked / name, form
         )
         if form == "site":
-            job = partial(
-                transfer.export_site, world.library, linked / name, draw, None, form="site"
-            )
+            job = partial(sites.export_site, world.library, linked / name, draw, None, form="site")
         with pytest.raises(Refused, match="by a link"):
             job(replace=True)
         assert contents(linked.parent / "home") == before, name
@@ -414,7 +409,7 @@ def test_an_export_through_a_link_out_of_the_code_writes_nothing(
 def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(
     world: World, linked: Path, form: str
 ) -> None:
-    (done,) = transfer.export_file(world.library, linked / "to", form).files
+    (done,) = everything.export_file(world.library, linked / "to", form).files
     name = Path(done[0])
     put_files(linked.parent / "home", {name.name: b"mine"})
     name.unlink()
@@ -424,7 +419,7 @@ def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_left_alone(
     else:
         name.symlink_to(linked.parent / "home" / name.name)
     for globs in ((), ("nothing",)):
-        transfer.export_file(world.library, linked / "to", form, globs=globs, replace=True)
+        everything.export_file(world.library, linked / "to", form, globs=globs, replace=True)
         assert (linked.parent / "home" / name.name).read_bytes() == b"mine"
 
 
@@ -451,7 +446,7 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
         put_files(
             pages, {"entry/entry.html": b"mine", "entry/01M82H56GFBPYC5697MCAAAAAA.html": b"old"}
         )
-        transfer.export_site(world.library, pages, draw, None, form="site")
+        sites.export_site(world.library, pages, draw, None, form="site")
         left = {"keep.txt", "index.html", ".ai-lessons-site", "entry/entry.html"}
         left |= {"entry/01M82H56GFBPYC5697MCBBBBBB.html", "entry/01M82H56GFBPYC5697MCAAAAAA.html"}
         left -= {listed} if listed.startswith("entry/01") else set()
@@ -461,7 +456,7 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
     put_files(pages, {".ai-lessons-site": "\n".join(LISTED).format(home=home).encode()})
     (pages / "entry").symlink_to(home)
     with pytest.raises(Refused, match="symbolic link"):
-        transfer.export_site(world.library, pages, draw, None, form="site")
+        sites.export_site(world.library, pages, draw, None, form="site")
     assert not (pages / "index.html").exists()
     assert contents(home) == before
 
@@ -469,13 +464,13 @@ def test_the_list_of_a_site_removes_nothing_but_pages_of_entries_in_it(
 def test_a_site_replaces_no_page_that_is_not_in_its_list(world: World, tmp_path: Path) -> None:
     put_files(tmp_path / "pages", {".ai-lessons-site": b"search.json", "index.html": b"mine"})
     with pytest.raises(Refused, match="is not ours") as error:
-        transfer.export_site(world.library, tmp_path / "pages", draw, None, form="site")
+        sites.export_site(world.library, tmp_path / "pages", draw, None, form="site")
     assert "--replace" in error.value.hint
     assert contents(tmp_path / "pages") == {
         ".ai-lessons-site": b"search.json",
         "index.html": b"mine",
     }
-    transfer.export_site(world.library, tmp_path / "pages", draw, None, form="site", replace=True)
+    sites.export_site(world.library, tmp_path / "pages", draw, None, form="site", replace=True)
     assert (tmp_path / "pages/index.html").read_bytes() == b"new"
 
 
@@ -487,25 +482,25 @@ def test_an_export_replaces_no_file_that_is_none_of_ours_but_an_empty_one(
     for there in (b"# Mine\n", b"{}", b"[]", other, b"\xff", b"[" * 100_000, b"\0"):
         file.write_bytes(there)
         with pytest.raises(Refused, match="is not an export of ours") as error:
-            transfer.export_file(world.library, file)
+            everything.export_file(world.library, file)
         assert "--replace" in error.value.hint
         assert file.read_bytes() == there
         for replace in (True, False):  # the second time it is ours
-            assert transfer.export_file(world.library, file, replace=replace).files == (
+            assert everything.export_file(world.library, file, replace=replace).files == (
                 (str(file), "replaced"),
             )
     file.write_bytes(b"")
-    assert transfer.export_file(world.library, file).files[0][1] == "replaced"
+    assert everything.export_file(world.library, file).files[0][1] == "replaced"
 
 
 def test_a_rule_file_that_is_not_ours_is_replaced_only_where_that_was_asked_for(
     world: World, tmp_path: Path
 ) -> None:
     approve(world, title="Use transactions")
-    ((file, _),) = transfer.export_file(world.library, tmp_path / "rules", "windsurf").files
+    ((file, _),) = everything.export_file(world.library, tmp_path / "rules", "windsurf").files
     put_files(tmp_path, {file: b"mine"})
     for replace, done in ((False, "left alone, it is not ours"), (True, "brought up to date")):
-        assert transfer.export_file(
+        assert everything.export_file(
             world.library, tmp_path / "rules", "windsurf", replace=replace
         ).files == ((file, done),)
 
@@ -524,11 +519,11 @@ def test_what_came_from_a_file_does_not_go_into_it_twice(
 ) -> None:
     put_files(tmp_path, {name: b"# House\n\n- Use pnpm,\n  never npm.\n- Wrap lines.\n"})
     place = tmp_path / to
-    transfer.import_files(world.library, [tmp_path], source)
+    jobs.import_files(world.library, [tmp_path], source)
     for pending in pending_rules.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
     approve(world, title="Use transactions")
-    done = transfer.export_file(world.library, place, form)
+    done = everything.export_file(world.library, place, form)
     assert [why for _, why in done.skipped] == [f"{name} says it already"]
     files = {tmp_path / name, *([place] if place.is_file() else place.iterdir())}
     written = "".join(file.read_text() for file in files)
@@ -543,9 +538,7 @@ def test_a_file_that_came_by_statements_or_as_a_whole_comes_so_again(
     put_files(tmp_path, {"CLAUDE.md": text, "AGENTS.md": b"# Build\n\nAlways with make.\n"})
 
     def taken(name: str, *, split_up: bool) -> tuple[list[str], bool]:
-        done = transfer.import_files(
-            world.library, [tmp_path / name], "agents-md", split_up=split_up
-        )
+        done = jobs.import_files(world.library, [tmp_path / name], "agents-md", split_up=split_up)
         assert done.written == ()
         return sorted(rule.title for rule in done.queued), bool(done.notes)
 
@@ -569,7 +562,7 @@ def test_what_a_file_imports_comes_with_it_or_is_named(world: World, tmp_path: P
         "docs/python.md": b"Always annotate.\n",
     })  # fmt: skip
     (tmp_path / "code/out").symlink_to(tmp_path / "home")
-    done = transfer.import_files(
+    done = jobs.import_files(
         world.library, [tmp_path / "code"], "agents-md", project="shop", split_up=True
     )
     assert sorted(rule.title for rule in done.queued) == [
@@ -600,22 +593,22 @@ def test_an_import_says_how_its_files_are_written_from_here(world: World, tmp_pa
         "AGENTS.md": b"Never push.\n", ".cursor/rules/db.mdc": b"Use transactions.\n", "notes.txt": b"Always.\n",
     })  # fmt: skip
     places = [tmp_path / "a b", tmp_path / "a b/notes.txt"]
-    done = transfer.import_files(world.library, places, "agents-md", project="shop")
+    done = jobs.import_files(world.library, places, "agents-md", project="shop")
     assert [old.command for old in done.old_files] == [
         "rm 'a b/AGENTS.md' && ai-lessons admin export 'a b/AGENTS.md' --project shop",
         "rm 'a b/.cursor/rules/db.mdc' && ai-lessons admin export 'a b/.cursor/rules' --project shop",
     ]
-    assert transfer.import_files(world.library, places, "agents-md", project="shop").old_files == ()
+    assert jobs.import_files(world.library, places, "agents-md", project="shop").old_files == ()
 
 
 def test_what_is_taken_in_stands_in_the_file_it_came_from(world: World, tmp_path: Path) -> None:
     text = b"# Shop\n\nIt sells.\n\n- Use pnpm,\n  never npm.\n  - Pin it\n\n## Layers\n\nThe web talks to services.\n"
     put_files(tmp_path, {"CLAUDE.md": text})
-    transfer.import_files(
+    jobs.import_files(
         world.library, [tmp_path / "CLAUDE.md"], "claude", project="shop", split_up=True
     )
     for pending in pending_rules.pending_rules(world.library):
         review.approve_rule(world.library, pending.id)
-    done = transfer.export_file(world.library, tmp_path / "CLAUDE.md", "agents-md")
+    done = everything.export_file(world.library, tmp_path / "CLAUDE.md", "agents-md")
     assert [why for _, why in done.skipped] == ["CLAUDE.md says it already"] * 3
     assert (tmp_path / "CLAUDE.md").read_bytes() == text

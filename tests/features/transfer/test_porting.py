@@ -16,7 +16,7 @@ from ai_lessons.app import editing, entries, proposals, review, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import everything, jobs
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
 from app.world import LESSON, OTHER, RULE, SCRIPT, World, lesson, options, rule
@@ -34,7 +34,7 @@ def repository(folder: Path) -> Path:
 
 
 def exported(library: Library) -> dict[str, Any]:
-    document = transfer.export_file(library, None).document
+    document = everything.export_file(library, None).document
     assert document is not None
     return document
 
@@ -134,7 +134,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(
         file = folder / "k.json"
         file.write_text(json.dumps(first))
         with Library(there, options(folder / "b")) as library:
-            done = transfer.import_files(library, [file], "groove")
+            done = jobs.import_files(library, [file], "groove")
             assert (done.skipped, done.unchanged) == ((), 0)
             assert without_files(exported(library)) == without_files(first), (
                 "every number is the one that it was"
@@ -143,7 +143,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(
             usages = library.primary.usages.several(lessons)
             assert all(usage.confidence <= 0.5 for usage in usages.values())
             assert not any(summary.firm for summary in lessons)
-            again = transfer.import_files(library, [file], "groove")
+            again = jobs.import_files(library, [file], "groove")
             assert (again.written, again.events, again.commit) == ((), 0, None)
         for path, data in files.items():
             came = (there / path).read_bytes()
@@ -186,20 +186,20 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     rule_id = approved(world)
     path = entries.show(world.library, rule_id).entry.path
     world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
-    transfer.export_file(world.library, tmp_path / "k.json")
+    everything.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
     assert [one["kind"] for one in first["files"]] == ["rule"]
     assert "approved by nobody" not in first["files"][0]["text"]
-    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    done = jobs.import_files(other, [tmp_path / "k.json"], "groove")
     assert ([one.id for one in done.queued], done.written, done.commit) == ([rule_id], (), None)
     assert exported(other)["files"] == []
-    again = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    again = jobs.import_files(other, [tmp_path / "k.json"], "groove")
     assert (again.queued, again.unchanged) == ((), 1)
     turned_down = review.reject_rule(other, done.queued[0].handle, reason="not here")
-    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
+    assert jobs.import_files(other, [tmp_path / "k.json"], "groove").queued == ()
     review.approve_rule(other, review.take_back(other, turned_down.commit).branch)
     assert parts_of(exported(other)) == parts_of(first)
-    assert transfer.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
+    assert jobs.import_files(other, [tmp_path / "k.json"], "groove").unchanged == 1
 
 
 def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(
@@ -209,7 +209,7 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(
     file = {"path": "global/lessons/2026-11/x.md", "text": text}
     said = {"version": 1, "learnings": [{"id": RULE, "file": file}]}
     (tmp_path / "k.json").write_text(json.dumps(said))
-    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    done = jobs.import_files(other, [tmp_path / "k.json"], "groove")
     assert done.written == ()
     assert len(done.queued) + len(done.skipped) == 1
 
@@ -228,7 +228,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(
     )
     files = [{"path": path, "text": "# x\n"} for path in (*astray, "a/b.md")]
     (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [], "files": files}))
-    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    done = jobs.import_files(other, [tmp_path / "k.json"], "groove")
     assert [one.path for one in done.written] == ["a/b.md"]
     assert len(done.skipped) == len(astray)
 
@@ -240,9 +240,9 @@ def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewher
     kept = "global/scripts/unversioned/run.sh"
     side = f"---\nid: {SCRIPT}\nkind: script\ntitle: run.sh\npath: {tmp_path}/run.sh\n---\n"
     world.committed(f"{kept}.md", side)
-    transfer.export_file(world.library, tmp_path / "k.json")
+    everything.export_file(world.library, tmp_path / "k.json")
     put_files(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
-    done = transfer.import_files(other, [tmp_path / "k.json"], "groove")
+    done = jobs.import_files(other, [tmp_path / "k.json"], "groove")
     assert {one.path for one in done.written} == {"jira/docs/unversioned/api-qqq111.md", kept}
     files = [
         [file for file in exported(one)["files"] if file["kind"] == "script"]
@@ -250,7 +250,7 @@ def test_an_entry_whose_place_is_taken_goes_beside_it_and_a_script_kept_elsewher
     ]
     assert files[0] == files[1] != []
     world.add("One", project="shop")
-    document = transfer.export_file(world.library, None, project="shop").document
+    document = everything.export_file(world.library, None, project="shop").document
     assert document is not None
     assert [one["content"]["insight"] for one in document["learnings"]] == ["One"], (
         "one project alone"
@@ -266,7 +266,7 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
         "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
     })  # fmt: skip
     (notes / "link.md").symlink_to(notes / "carts.md")
-    done = transfer.import_files(world.library, [notes], "markdown", project="shop")
+    done = jobs.import_files(world.library, [notes], "markdown", project="shop")
     assert sorted((one.kind.value, one.title) for one in done.written) == [
         ("doc", "Carts"),
         ("lesson", "Seen"),
@@ -275,7 +275,7 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
     assert [one.title for one in done.queued] == ["Do"]
     assert world.commits()[0] == "Import 2 entries from notes"
     assert validation.validate(world.library).problems == ()
-    again = transfer.import_files(world.library, [notes], "markdown", project="shop")
+    again = jobs.import_files(world.library, [notes], "markdown", project="shop")
     assert (again.written, again.queued, again.unchanged) == ((), (), 3)
 
 
@@ -286,7 +286,7 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
         "src/AGENTS.md": b"# Sources\n\nx\n", "src/main.py": b"x = 1\n", "CLAUDE.md": b"# Build\n\nWith  make.\n",
         "GEMINI.md": b"@AGENTS.md\n",
     })  # fmt: skip
-    done = transfer.import_files(world.library, [tmp_path / "code"], "agents-md")
+    done = jobs.import_files(world.library, [tmp_path / "code"], "agents-md")
     assert sorted(one.title for one in done.queued) == [
         "Build",
         "Sources",
@@ -302,9 +302,9 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
     assert len(done.seen) == 6
     assert world.status() == ""
     assert world.titles() == []
-    folder = transfer.import_files(world.library, [tmp_path / "code/.cursor/rules"], "agents-md")
+    folder = jobs.import_files(world.library, [tmp_path / "code/.cursor/rules"], "agents-md")
     assert (folder.queued, folder.unchanged) == ((), 1)
-    file = transfer.import_files(world.library, [tmp_path / "code/AGENTS.md"], "agents-md")
+    file = jobs.import_files(world.library, [tmp_path / "code/AGENTS.md"], "agents-md")
     assert (file.queued, file.unchanged) == ((), 1)
 
 
@@ -317,21 +317,21 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(
     )
     mine = file.read_bytes()
     library = world.library
-    assert transfer.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
+    assert everything.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
     rule_id = approved(world)
     waiting = proposals.suggest_rule(world.library, draft(title="Only proposed"))
-    done = transfer.export_file(library, file, "agents-md")
+    done = everything.export_file(library, file, "agents-md")
     assert (done.entries[Kind.RULE], file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "already there"
+    assert everything.export_file(library, file, "agents-md").files[0][1] == "already there"
     review.approve_rule(library, waiting.handle)
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
-    back = transfer.import_files(world.library, [file], "agents-md")
+    assert everything.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
+    back = jobs.import_files(world.library, [file], "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
         review.approve_rule(library, proposals.removal(world.library.writing(one)[0], one).handle)
-    assert transfer.export_file(library, file, "agents-md").files[0][1] == "taken out"
+    assert everything.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
 
@@ -339,15 +339,15 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     folder = tmp_path / ".claude/rules"
     rule_id = approved(world)
     library = world.library
-    ((name, said),) = transfer.export_file(library, folder, "claude-rules").files
+    ((name, said),) = everything.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
     put_files(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
-    again = [said for _, said in transfer.export_file(library, folder, "claude-rules").files]
+    again = [said for _, said in everything.export_file(library, folder, "claude-rules").files]
     assert again == ["already there", "left alone, it is not ours"]
     review.approve_rule(
         library, proposals.removal(world.library.writing(rule_id)[0], rule_id).handle
     )
-    transfer.export_file(library, folder, "claude-rules")
+    everything.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
@@ -361,7 +361,7 @@ def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(
         put_file(
             tmp_path / f"in/p/lessons/{name}.md", lesson(IDS[end], title, links=f"\n  - {link}")
         )
-    done = transfer.import_files(world.library, [tmp_path / "in"], "markdown")
+    done = jobs.import_files(world.library, [tmp_path / "in"], "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped
     assert where == "p/lessons/a.md"
@@ -371,19 +371,19 @@ def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(
 def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
     library = world.library
     with pytest.raises(NotFound):
-        transfer.import_files(library, [tmp_path / "gone.json"], "groove")
+        jobs.import_files(library, [tmp_path / "gone.json"], "groove")
     (tmp_path / "k.json").write_text('{"version": 1, "learnings": [1]}')
     with pytest.raises(InvalidEntry, match="learning 1: not an object"):
-        transfer.import_files(library, [tmp_path / "k.json"], "groove")
+        jobs.import_files(library, [tmp_path / "k.json"], "groove")
     with pytest.raises(UsageError, match="says itself"):
-        transfer.import_files(library, [tmp_path / "k.json"], "groove", project="x")
+        jobs.import_files(library, [tmp_path / "k.json"], "groove", project="x")
     with pytest.raises(UsageError, match="written into files"):
-        transfer.export_file(library, None, "agents-md")
+        everything.export_file(library, None, "agents-md")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidEntry, match="no Markdown"):
-        transfer.import_files(library, [tmp_path / "empty"], "markdown")
+        jobs.import_files(library, [tmp_path / "empty"], "markdown")
     with pytest.raises(InvalidEntry, match="no instructions"):
-        transfer.import_files(library, [tmp_path / "empty"], "agents-md")
+        jobs.import_files(library, [tmp_path / "empty"], "agents-md")
     world.write(".ai-lessons/config.yaml", "format: 2\n")
     with pytest.raises(UnsupportedRepository):
-        transfer.import_files(library, [tmp_path / "k.json"], "groove")
+        jobs.import_files(library, [tmp_path / "k.json"], "groove")

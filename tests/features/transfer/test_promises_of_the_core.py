@@ -11,7 +11,7 @@ import pytest
 
 from ai_lessons.app import entries, pending_rules, review, secrets
 from ai_lessons.errors import UnsupportedRepository
-from ai_lessons.features.transfer import jobs as transfer
+from ai_lessons.features.transfer import chosen, everything, jobs, sites
 from ai_lessons.model import config
 from ai_lessons.model.entries import Kind, handle
 from ai_lessons.telling.start import at_the_start
@@ -37,7 +37,7 @@ def test_a_secret_that_was_saved_by_hand_is_masked_in_every_export(world: World)
     world.write(PATH, lesson(f"Use this for the robot:\n{KEY}"))
     library = world.library
     shown = entries.show(library, PATH)
-    for exported in (transfer.export_file(library, None).document, list(transfer.bundle([shown]))):
+    for exported in (everything.export_file(library, None).document, list(sites.bundle([shown]))):
         assert "Use this for the robot" in repr(exported)
         assert KEY not in repr(exported)
 
@@ -47,18 +47,18 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(
 ) -> None:
     world.add("A token", SECRET, allow_secrets=[(secrets.fingerprint(KEY), "revoked")])
     file = tmp_path / "all.json"
-    transfer.export_file(world.library, file)
+    everything.export_file(world.library, file)
     text = file.read_text()
     shutil.rmtree(world.root / "global")
     world.commit()
     file.write_text(text.replace("allow_secrets", "allow_nothing"))
-    done = transfer.import_files(world.fresh(), [file], "groove")
+    done = jobs.import_files(world.fresh(), [file], "groove")
     assert not done.written
     assert "GitLab" in done.skipped[0][1]
     file.write_text(text)
-    assert [
-        one.title for one in transfer.import_files(world.fresh(), [file], "groove").written
-    ] == ["A token"]
+    assert [one.title for one in jobs.import_files(world.fresh(), [file], "groove").written] == [
+        "A token"
+    ]
 
 
 def test_nothing_is_imported_into_a_repository_of_a_newer_program(
@@ -68,7 +68,7 @@ def test_nothing_is_imported_into_a_repository_of_a_newer_program(
     world.committed(".ai-lessons/config.yaml", newer, message="a newer program was here")
     (tmp_path / "doc.md").write_text("# Doc\n")
     with pytest.raises(UnsupportedRepository, match="this program knows 1"):
-        transfer.import_files(world.library, [tmp_path / "doc.md"], "markdown")
+        jobs.import_files(world.library, [tmp_path / "doc.md"], "markdown")
     assert world.status() == ""
     assert world.commits()[0] == "a newer program was here"
 
@@ -82,7 +82,7 @@ def test_statements_that_came_in_together_are_told_in_the_order_of_their_file(
     (tmp_path / "AGENTS.md").write_text(
         "# Things\n\n" + "".join(f"- {words}\n" for words in stated)
     )
-    transfer.import_files(
+    jobs.import_files(
         world.library, [tmp_path / "AGENTS.md"], "agents-md", project="shop", split_up=True
     )
     for pending in pending_rules.pending_rules(world.library):
@@ -104,13 +104,13 @@ def test_a_tier_is_exported_with_all_that_it_has_as_it_is_called_there(
     library = here.reading("project", "user")
     assert entries.show(library, SHARED).entry.tier == "user"
     file = tmp_path / "AGENTS.md"
-    transfer.export_file(library, file, "agents-md")
+    everything.export_file(library, file, "agents-md")
     day, text = ("Monday", "Ask the duty officer.") if same else ("Friday", "Ask no one.")
     assert f"Deploy on {day} (R-{SHARED[-6:]})" in file.read_text()
     assert text in file.read_text()
-    (skill,) = transfer.skills(library).values()
+    (skill,) = chosen.skills(library).values()
     assert text.encode() in b"".join(skill.values())
-    document = transfer.export_file(library, None).document
+    document = everything.export_file(library, None).document
     assert document is not None
     assert text in str(document["files"])
     assert entries.show(library, SHARED).entry.tier == "user"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.features.transfer import counted
-from ai_lessons.features.transfer.exporters import Item, learning, read
+from ai_lessons.features.transfer.arriving import Item
+from ai_lessons.features.transfer.groove import learning, read
 from ai_lessons.learning.statistics import NOTHING, UsageTally
 from ai_lessons.model import lessons
 from ai_lessons.model.checks import check_entry

@@ -123,17 +123,17 @@ def export(
     or in CI to refresh them. A site is a page for each entry in the folder PATH, with a search, okf a bundle of the
     Open Knowledge Format 0.2; rules show who approved them and when.
     """
-    # what exports and imports reads every entry, which `--help` need not load
-    from ai_lessons.features.transfer import jobs, texts
+    # what writes and reads files of all forms, which `--help` need not load
+    from ai_lessons.features.transfer import everything, sites, texts
 
     place = call.settings.cwd / Path(file).expanduser()
     form = form or target_of(place)
     if form in {*DRAWN, OKF}:
-        draw = extensions.load(DRAWN[form]) if form in DRAWN else jobs.bundle
-        done = jobs.export_site(call.library, place, draw, project, form=form, replace=replace)
+        draw = extensions.load(DRAWN[form]) if form in DRAWN else sites.bundle
+        done = sites.export_site(call.library, place, draw, project, form=form, replace=replace)
         call.answer(done, texts.exported)
         return
-    done = jobs.export_file(
+    done = everything.export_file(
         call.library,
         None if file == "-" else place,
         form,

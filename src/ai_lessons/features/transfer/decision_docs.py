@@ -14,8 +14,8 @@ from ai_lessons.app.write_checks import Planned, checked, noting
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.features.transfer import decision_records, found_files
+from ai_lessons.features.transfer.arriving import OTHER, Bundle
 from ai_lessons.features.transfer.decision_records import Record, SourceFile
-from ai_lessons.features.transfer.exporters import OTHER, Bundle, Item
 from ai_lessons.git import external_files
 from ai_lessons.git.store import Change
 from ai_lessons.model import layout, markdown
@@ -44,21 +44,19 @@ def read(
     for place in places:
         if not place.exists():
             raise NotFound("file", str(place), hint="name the file or folder to import")
-    records = list[Record]()
-    damaged, left = list[tuple[str, str]](), list[tuple[str, str, str]]()
+    records: list[Record] = []
+    damaged: list[tuple[str, str]] = []
+    left: found_files.LeftOut = []
     sources = Sources()
-    files = [(place.name, place, True) for place in places if not place.is_dir()]
-    for place in places:
-        if place.is_dir():
-            files += [(name, path, False) for name, path in found_files.below(place, left)]
+    files = found_files.all_files(places, left)
     files = found_files.each_once(files, _is_read, left)
     for file in repo.options.each("reading", files):
-        with noting(file[0], damaged):
+        with noting(file.name, damaged):
             record = _record(file, sources)
             if isinstance(record, Record):
                 records.append(record)
             else:
-                left.append((file[0], OTHER, record))
+                left.append((file.name, OTHER, record))
     if not (records or damaged):
         fault = Problem(", ".join(map(str, places)), "no decision record in it")
         hint = f"looked at {len(files):,} files; a record states its status, or has a section on the decision"
@@ -78,14 +76,14 @@ def _is_read(path: Path) -> bool:
 
 def _record(file: FoundFile, sources: Sources) -> Record | str:
     """The record in a file, or why there is none."""
-    name, path, named = file
-    if not named and any(part.startswith(".") for part in name.split("/")):
+    if not file.named and file.hidden:
         return "hidden"
-    if not named and not layout.is_markdown(name):
+    if not file.named and not layout.is_markdown(file.name):
         return "not Markdown"
-    data, _ = external_files.read(path)
-    source = SourceFile(name, data, _portable(path), sources.ref(path, data))
-    return decision_records.read(source, named=named) or "no decision record"
+    data, _ = external_files.read(file.path)
+    ref = sources.ref(file.path, data)
+    source = SourceFile(file.name, data, _portable(file.path), ref)
+    return decision_records.read(source, named=file.named) or "no decision record"
 
 
 def _portable(path: Path) -> str:
@@ -114,32 +112,23 @@ def _ids(repo: RepositorySession, records: Sequence[Record], project: str | None
     return ids
 
 
-def updates(repo: RepositorySession, here: Iterable[tuple[Item, Entry]]) -> list[Planned]:
+def updates(repo: RepositorySession, arrived: Iterable[Entry]) -> list[Planned]:
     """What changed of docs that are here: their text, status, links and tags.
 
     Nothing else of theirs is touched.
     """
     planned = []
-    for _, arrived in here:
-        entry, old = repo.load(arrived.id)
+    for new_doc in arrived:
+        entry, old = repo.load(new_doc.id)
         if entry.kind is not Kind.DOC:
             continue
-        links = [*(entry.fields.get("links") or ())]
-        links += [link for link in arrived.fields.get("links") or () if link not in links]
-        stated: dict[str, Any] = {
-            "status": arrived.fields.get("status") or REMOVE,
-            "tags": sorted({*entry.tags, *arrived.tags}),
-            "links": links or REMOVE,
-        }
-        changes = {}
-        for key, value in stated.items():
-            if _differs(entry, key, value):
-                changes[key] = value
+        changes = _changes(entry, new_doc)
         body = None
-        if entry.fields.get("content_hash") != arrived.fields.get("content_hash"):
-            body = arrived.body
-            changes["content_hash"] = arrived.fields.get("content_hash")
-            changes["source_ref"] = arrived.fields.get("source_ref") or REMOVE
+        hashed = new_doc.fields.get("content_hash")
+        if entry.fields.get("content_hash") != hashed:
+            body = new_doc.body
+            changes["content_hash"] = hashed
+            changes["source_ref"] = new_doc.fields.get("source_ref") or REMOVE
         if changes:
             new = markdown.edit(old, changes, body).encode()
             change = Change(entry.path, new, expect=blob_id(old.encode()))
@@ -147,13 +136,24 @@ def updates(repo: RepositorySession, here: Iterable[tuple[Item, Entry]]) -> list
     return planned
 
 
-def _differs(entry: Entry, key: str, value: object) -> bool:
-    stated = entry.fields.get(key)
-    if value is REMOVE:
-        return stated is not None
-    if key == "tags":
-        return sorted(stated or ()) != value
-    return stated != value
+def _changes(entry: Entry, new_doc: Entry) -> dict[str, Any]:
+    """What a record states now in the place of what the doc of it states."""
+    changes: dict[str, Any] = {}
+    status = new_doc.fields.get("status") or None
+    if status != entry.fields.get("status"):
+        changes["status"] = status or REMOVE
+    # tags and links of people stay
+    tags = sorted({*entry.tags, *new_doc.tags})
+    if sorted(entry.fields.get("tags") or ()) != tags:
+        changes["tags"] = tags
+    stated = list(entry.fields.get("links") or ())
+    links = list(stated)
+    for link in new_doc.fields.get("links") or ():
+        if link not in links:
+            links.append(link)
+    if links != stated:
+        changes["links"] = links
+    return changes
 
 
 def settle(
@@ -171,13 +171,11 @@ def settle(
         remember_sources(repo.store.state_dir, places)
     notes = []
     if updated:
+        verb = "was"
         if dry_run:
             verb = "would be"
-        else:
-            verb = "was"
-        notes.append(
-            f"brought up to date, because it {verb} here: {_some([plan.entry for plan in updated])}"
-        )
+        docs = _some([plan.entry for plan in updated])
+        notes.append(f"brought up to date, because it {verb} here: {docs}")
     gone = []
     for entry in arrived:
         if entry.status in NO_LONGER:
@@ -192,5 +190,8 @@ def _some(entries: Sequence[Entry]) -> str:
     named = []
     for entry in entries[:NAMED]:
         named.append(f"[{handle(entry.kind, entry.id)}] {entry.title}")
-    left = len(entries) - len(named)
-    return "; ".join(named) + (f", and {left} more" if left else "")
+    listed = "; ".join(named)
+    unnamed = len(entries) - len(named)
+    if unnamed:
+        return f"{listed}, and {unnamed} more"
+    return listed

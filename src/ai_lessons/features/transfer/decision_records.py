@@ -11,7 +11,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from ai_lessons.features.transfer.exporters import Item, made, made_id, moment
+from ai_lessons.features.transfer.arriving import Item, made, made_id, moment
 from ai_lessons.model import expression, frontmatter, layout, markdown
 from ai_lessons.model.decision_status import (
     ACCEPTED,

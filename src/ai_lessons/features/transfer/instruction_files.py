@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
-from ai_lessons.features.transfer.exporters import Item, made, made_id
+from ai_lessons.features.transfer.arriving import Item, made, made_id
 from ai_lessons.features.transfer.instructions import cut, matter_above
 from ai_lessons.git.external_files import top_of
 from ai_lessons.git.files import read_file
@@ -284,7 +284,7 @@ def import_place(place: str, path: str) -> str | None:
     return joined
 
 
-class FoundFile(NamedTuple):
+class InstructionFile(NamedTuple):
     """A file of instructions at `path`, shown as `name`.
 
     `below` is its path below the folder that was named.
@@ -314,7 +314,7 @@ class InstructionReader:
 
     def __init__(
         self,
-        files: Iterable[FoundFile],
+        files: Iterable[InstructionFile],
         project: str | None,
         here: Collection[str],
         *,
@@ -328,7 +328,7 @@ class InstructionReader:
         self.left_out: list[tuple[str, str]] = []
         self.notes: list[str] = []
 
-    def read(self, file: FoundFile, data: bytes) -> bool:
+    def read(self, file: InstructionFile, data: bytes) -> bool:
         """Take a file in; False if neither it nor what it imports states a rule.
 
         Raises InvalidEntry: not text.
