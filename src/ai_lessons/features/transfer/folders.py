@@ -239,7 +239,7 @@ def _instructions(files: Sequence[FoundFile], asked: Asked) -> Bundle:
     reader = InstructionReader(
         chosen.instructions, asked.project, asked.here, split_up=asked.split_up
     )
-    for _, path, _ in asked.reading(chosen.found()):
+    for _, path, _ in asked.reading(chosen.all_files()):
         file = chosen.by_path[path]
         with noting(file.name, damaged):
             data = external_files.read(path)[0]
@@ -299,7 +299,7 @@ class _Chosen:
         """The files of instructions, without memories."""
         return [file for path, file in self.by_path.items() if path not in self.memories]
 
-    def found(self) -> list[FoundFile]:
+    def all_files(self) -> list[FoundFile]:
         """All that are chosen, as they are read."""
         return [FoundFile(file.name, path) for path, file in self.by_path.items()]
 
