@@ -336,15 +336,15 @@ def _skills(files: Sequence[FoundFile], places: Sequence[Path], asked: Asked) ->
     left: found_files.LeftOut = []
     remarks: list[str] = []
     homes = {file.path.parent: file.path.parent.name for file in files if file.path.name == SKILL}
-    wanted = list(files)
+    taken = list(files)
     for place in places:
         if place.parent in homes and not place.is_dir():
             # the file was named: all of the skill
             for file in found_files.below(place.parent, left):
                 if file.path != place:
-                    wanted.append(file)
+                    taken.append(file)
     contents: dict[Path, dict[str, tuple[bytes, bool]]] = {home: {} for home in homes}
-    for name, path, _ in asked.reading(wanted):
+    for name, path, _ in asked.reading(taken):
         home = next((folder for folder in path.parents if folder in homes), None)
         if home is None:
             left.append((name, OTHER, f"in no folder with a {SKILL}"))
