@@ -133,13 +133,13 @@ def kept(file: Item) -> dict[str, Any]:
 
 def relations(entries: Iterable[Entry], lesson_ids: Iterable[str]) -> list[dict[str, Any]]:
     """The links between lessons whose relation the format has."""
-    known = frozenset(lesson_ids)
+    ids = frozenset(lesson_ids)
     listed: list[dict[str, Any]] = []
     for entry in entries:
-        if entry.id not in known:
+        if entry.id not in ids:
             continue
         for link in entry.links:
-            if link.relation not in _RELATIONS or link.target not in known:
+            if link.relation not in _RELATIONS or link.target not in ids:
                 continue
             weight = link.weight
             if weight is None:
