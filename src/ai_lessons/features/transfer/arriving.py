@@ -39,10 +39,10 @@ class Item(NamedTuple):
     executable: bool = False
 
 
+# The outcome for a part of a source.
 ADDED, QUEUED, KNOWN, JOINED, SKIPPED, OTHER = FATES = (
     "imported", "proposed", "here already", "joined", "skipped", "not recognised",
 )  # fmt: skip
-"""The outcome for a part of a source."""
 
 
 class Bundle(NamedTuple):
@@ -104,8 +104,8 @@ def created_of(entry: Entry) -> str:
 
 # --- how sure somebody was ---
 
+# Confidence words as the probabilities that other tools use.
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
-"""Confidence words as the probabilities that other tools use."""
 
 # What an entry of others may state of itself: nobody here has seen it hold
 MODEST = ("very-low", "low", "medium")

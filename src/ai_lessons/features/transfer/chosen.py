@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ai_lessons.learning.statistics import UsageTally
     from ai_lessons.model.entries import EntrySummary
 
+# Entries that are not written: path and reason.
 LeftOut = list[tuple[str, str]]
-"""Entries that are not written: path and reason."""
 
 # Characters of all skills that are served: what every host takes has 16 MiB
 MOST_OF_SKILLS = 10_000_000

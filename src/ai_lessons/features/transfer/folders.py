@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+# Passes the files through as they are read, such as to show progress.
 Reading = Callable[[Sequence[FoundFile]], Iterable[FoundFile]]
-"""Passes the files through as they are read, such as to show progress."""
 
 GROOVE, LOG, SQLITE = "groove", "lessons-jsonl", "ai-lessons-sqlite"
 MARKDOWN, BASIC_MEMORY, MEM0, SKILLS = "markdown", "basic-memory", "mem0", "skills"

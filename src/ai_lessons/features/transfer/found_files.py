@@ -28,8 +28,8 @@ class FoundFile(NamedTuple):
         return any(part.startswith(".") for part in self.name.split("/"))
 
 
+# Parts that bring nothing, as (where, one of `FATES`, why).
 LeftOut = list[tuple[str, str, str]]
-"""Parts that bring nothing, as (where, one of `FATES`, why)."""
 
 _NEVER_ENTERED = frozenset((".git", ".hg", "node_modules", "__pycache__", ".venv"))
 _LEADS_OUT = "a link out of the folder: name what it leads to, to take that in"

@@ -198,9 +198,9 @@ def _take_history(
 ) -> _History:
     """Keep the events of what arrived, and what another tool counted of what is here then."""
     arrived = {arrival.entry.id for arrival in sorting.arrived}
-    known = {arrival.entry.id for arrival in sorting.known}
+    here = {arrival.entry.id for arrival in sorting.known}
     events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
-    counts = counted.take(repo, bundle.counted, bundle.params, arrived | known, dry_run=dry_run)
+    counts = counted.take(repo, bundle.counted, bundle.params, arrived | here, dry_run=dry_run)
     return _History(events, turned + len(bundle.params), (*counts, *notes))
 
 

@@ -44,8 +44,8 @@ Row = dict[str, Any]
 # Bytes of a database that we read
 LIMIT = 512 * 1024 * 1024
 _MAIN = ("lessons", "rules", "resources")
+# What has a table of its own for each main table (`lesson_tags`), and the column of it.
 _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
-"""What has a table of its own for each main table (`lesson_tags`), and the column of it."""
 
 
 def _table_of(table: str, name: str) -> str:

@@ -17,11 +17,8 @@ from ai_lessons.model.texts import escaped, mapping_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+# The name in our markers of exported rules. The paragraph on how to use the program has its own.
 NAME = "ai-lessons rules"
-"""The name in our markers of exported rules.
-
-The paragraph on how to use the program has its own.
-"""
 
 # How the names of our files in a folder of rules begin
 PREFIX = "ai-lessons-"
@@ -37,8 +34,8 @@ _HEADING_MARK = expression(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = expression(r" {0,3}(?:=+|-+)[ \t]*")
 _MARKER = expression(r"<!--(?= (?:>>>|<<<) ai-lessons)")
 
+# A rule in force or a firm lesson, behind its handle.
 ExportedEntry = tuple[str, "Entry"]
-"""A rule in force or a firm lesson, behind its handle."""
 
 
 class RuleFiles(NamedTuple):
@@ -133,14 +130,12 @@ def _solution_folder(entry: Entry) -> str:
     return f"{name}s"
 
 
+# What a solution of the compound-engineering plugin states beside title, date and tags. An entry
+# keeps it as it is.
 SOLUTION_KEYS = (
     "module", "problem_type", "component", "severity", "symptoms", "root_cause", "resolution_type", "applies_when",
     "related_components", "framework_version",
 )  # fmt: skip
-"""What a solution of the compound-engineering plugin states beside title, date and tags.
-
-An entry keeps it as it is.
-"""
 
 
 RULE_FILES = {
@@ -153,8 +148,8 @@ RULE_FILES = {
 }
 
 _PARTS = ((Kind.RULE, "## Rules", _MADE_BY), (Kind.LESSON, "## Lessons", _STATED))
+# Characters of a file beside the entries, at most: our headings and markers.
 FRAME = sum(len(title) + len(made) + 4 for _, title, made in _PARTS) + 100
-"""Characters of a file beside the entries, at most: our headings and markers."""
 
 
 def whole(entries: Sequence[ExportedEntry]) -> str:
