@@ -67,7 +67,3 @@ def test_bytes_that_are_no_text_are_read_as_far_as_they_go(git_repo: Path, git: 
     (git_repo / "requirements.txt").write_bytes(b"a==1\n\xff\xfe\nb==2\n")
     (file,), _ = manifests(git_repo)
     assert file.text.splitlines()[::2] == ["a==1", "b==2"]
-
-
-def bundle_of(folder: Path, form: str) -> Bundle:
-    return folders.read_source([folder], folders.Asked(form, "shop", NOW, lambda files: files))

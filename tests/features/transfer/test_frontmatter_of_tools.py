@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.features.transfer import folders, instruction_files, notes
+from ai_lessons.features.transfer.arriving import Bundle
 from ai_lessons.model.frontmatter import listed, read_entry
 from real_world import put_file
 
@@ -64,6 +65,10 @@ def test_a_skill_with_a_hidden_file_comes_in_without_it() -> None:
     assert [item.where for item in items] == ["deploy/SKILL.md", "deploy/scripts/run.sh"]
     assert left == ["deploy/.env.example", "deploy/.notes.md", "deploy/scripts/.run.sh"]
     assert b"Deploys it.\n\nRun it." in items[0].data
+
+
+def bundle_of(folder: Path, form: str) -> Bundle:
+    return folders.read_source([folder], folders.Asked(form, "shop", NOW, lambda files: files))
 
 
 def test_one_bad_file_of_a_skill_takes_nothing_with_it_and_is_the_one_that_is_named(
