@@ -136,8 +136,8 @@ def both(
             "ai_lessons.app.search_index.Embedders.embedder", lambda _, _name: CountingEmbedder()
         )
     )
-    monkeypatch.setattr(daemon_client, "PATIENT", daemon_client.PATIENT._replace(greeting=SECONDS))
-    monkeypatch.setattr(daemon_client, "SILENT", SECONDS)
+    waits = daemon_client.PATIENT._replace(greeting=SECONDS, lifeless=SECONDS)
+    monkeypatch.setattr(daemon_client, "PATIENT", waits)
     options = Options(
         tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm"
     )
@@ -568,9 +568,8 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
     run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def patient(seconds: float) -> None:
-        waits = daemon_client.PATIENT._replace(greeting=seconds)
+        waits = daemon_client.PATIENT._replace(greeting=seconds, lifeless=seconds)
         monkeypatch.setattr(daemon_client, "PATIENT", waits)
-        monkeypatch.setattr(daemon_client, "SILENT", seconds)
 
     def helper() -> dict[str, Any]:
         (one,) = run("admin", "warm", "status", "--json").json or [

@@ -22,7 +22,8 @@ from real_world import put_program, typed
 PROGRAM = (sys.executable, "-m", "ai_lessons")
 _PATIENTLY = (
     "from ai_lessons import __main__; from ai_lessons.interfaces import hook; from ai_lessons.app import daemon_client;"
-    "hook.PATIENCE = hook.PATIENCE_TO_BEGIN = daemon_client.PATIENT.greeting = daemon_client.SILENT = 600; __main__.main()"
+    "hook.PATIENCE = hook.PATIENCE_TO_BEGIN = 600;"
+    "daemon_client.PATIENT = daemon_client.PATIENT._replace(greeting=600, lifeless=600); __main__.main()"
 )
 PATIENT = (sys.executable, "-c", _PATIENTLY)
 """The program where a host and a helper wait for each other as long as a machine takes that is busy with other work."""

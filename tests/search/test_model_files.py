@@ -174,21 +174,27 @@ def test_the_hub_is_left_alone_when_its_own_switch_says_so(
         model_files.from_hub(SPEC, str(tmp_path))
 
 
-def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def hub_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the environment of the tests says."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+
+
+@pytest.mark.usefixtures("hub_is_asked")
+def test_a_hub_whose_name_nobody_knows_is_a_reason_and_no_noise(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     unknown = httpx.ConnectError("Name or service not known")
     with failing("httpx.head", unknown), pytest.raises(SourceFailed, match="not known"):
         model_files.from_hub(SPEC, str(tmp_path))
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("hub_is_asked")
 def test_a_hub_that_does_not_answer_costs_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr(model_files, "WAITS", model_files.WAITS._replace(hub_patience=0.05))
     with (
         instead("httpx.head", lambda *_, **__: release.wait(60)),

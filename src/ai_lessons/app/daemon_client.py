@@ -43,14 +43,14 @@ class Patience(NamedTuple):
     patience: float = 1.0
     # Seconds that a server waits for the helper it starts, which imports LanceDB and the model first
     coming: float = 10.0
+    # Seconds between two signs of life while it works
+    beat: float = 0.05
+    # Seconds without a sign of life until it is left. On a machine whose cores are all taken a sign
+    # comes late, and working alone would load it more
+    lifeless: float = 0.5
 
 
 PATIENT = Patience()
-
-
-# Seconds between two signs of life while it works, and without one until it is left.
-# On a machine whose cores are all taken a sign comes late, and working alone would load it more.
-BEAT, SILENT = 0.05, 0.5
 
 
 JOB, HOOK, STATUS, LATER, WORKING, ANSWER = b"jhslwa"
@@ -178,7 +178,7 @@ class DaemonClient:
         start(place, request)
         end = time.monotonic() + PATIENT.coming
         while time.monotonic() < end:
-            time.sleep(BEAT)
+            time.sleep(PATIENT.beat)
             with suppress(DaemonUnavailable):
                 return ask(place, request)
         raise DaemonUnavailable
@@ -349,7 +349,7 @@ def in_steps(place: Path, request: object, kind: int = JOB) -> Iterator[Any]:
             yield None
             stream = line.makefile("rb")
             while (message := receive(stream))[0] == WORKING:
-                line.settimeout(SILENT)
+                line.settimeout(PATIENT.lifeless)
             yield unpacked(message[1])
     except (OSError, *_NOT_OURS) as error:
         raise DaemonUnavailable from error
@@ -412,7 +412,7 @@ def have_done(root: Path, options: Options, name: str) -> None:
                 return
             if start(place, request) or time.monotonic() > end:
                 return
-            time.sleep(BEAT)
+            time.sleep(PATIENT.beat)
 
 
 def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.git.files import READ_LIMIT
 
@@ -15,9 +15,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# A connection is cut off after so many times so many steps of SQLite's machine.
-# Full table scans take far fewer.
-STEPS, PATIENCE = 1_000_000, 2_000
+
+class Work(NamedTuple):
+    """A connection is cut off after `times` times `steps` steps of SQLite's machine.
+
+    Full table scans take far fewer.
+    """
+
+    steps: int = 1_000_000
+    times: int = 2_000
+
+
+MOST_WORK = Work()
 
 _SETTINGS = (
     "trusted_schema = OFF",
@@ -33,7 +42,7 @@ def foreign(file: Path) -> Iterator[sqlite3.Connection]:
 
     A query raises sqlite3.Error: the file is none, or it asks for too much work.
     """
-    left = [PATIENCE]
+    left = [MOST_WORK.times]
 
     def is_over() -> bool:
         left[0] -= 1
@@ -41,7 +50,7 @@ def foreign(file: Path) -> Iterator[sqlite3.Connection]:
 
     with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as db:
         db.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        db.set_progress_handler(is_over, STEPS)
+        db.set_progress_handler(is_over, MOST_WORK.steps)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
         for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")

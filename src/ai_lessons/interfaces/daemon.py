@@ -114,7 +114,7 @@ class Helper:
         """Answer one question. A caller who has gone meanwhile is forgotten."""
         with line, suppress(Exception):
             # whatever goes wrong, the caller finds out by doing it
-            line.settimeout(daemon_client.SILENT)
+            line.settimeout(daemon_client.PATIENT.lifeless)
             if not daemon_client.ours(line):
                 return
             kind, data = daemon_client.receive(line.makefile("rb"))
@@ -134,7 +134,7 @@ class Helper:
             try:
                 # a job that takes a minute hangs: the caller who waits for it does it without the
                 # helper
-                while not wait([job], daemon_client.BEAT).done and time.monotonic() < began + 60.0:
+                while not wait([job], daemon_client.PATIENT.beat).done and time.monotonic() < began + 60.0:
                     # a hook has two seconds: where other work keeps its job from beginning, it does
                     # without the helper
                     if (

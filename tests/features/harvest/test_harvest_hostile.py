@@ -93,8 +93,7 @@ def test_a_column_that_is_computed_is_not_computed(run: Run, folder: Path) -> No
 def test_a_database_that_asks_for_too_much_work_is_cut_off(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(databases, "STEPS", 1000)
-    monkeypatch.setattr(databases, "PATIENCE", 1)
+    monkeypatch.setattr(databases, "MOST_WORK", databases.Work(steps=1000, times=1))
     with sqlite3.connect(folder / "opencode.db") as db:
         db.executescript(
             TABLES + "CREATE TABLE part(id, message_id, session_id, time_created, data);"

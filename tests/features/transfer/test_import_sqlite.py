@@ -8,6 +8,7 @@ import pytest
 from ai_lessons.app import entries, pending_rules
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.features.transfer import jobs
+from ai_lessons.git import databases
 from ai_lessons.model.entries import Kind
 from app.world import World
 
@@ -137,8 +138,7 @@ def test_views_and_virtual_tables_are_not_asked(world: World, tmp_path: Path) ->
 def test_a_table_that_computes_its_columns_without_end_is_cut_off(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ai_lessons.git.databases.PATIENCE", 1)
-    monkeypatch.setattr("ai_lessons.git.databases.STEPS", 1000)
+    monkeypatch.setattr(databases, "MOST_WORK", databases.Work(steps=1000, times=1))
     with sqlite3.connect(tmp_path / "slow.db") as db:
         db.execute("CREATE TABLE lessons (id TEXT, title TEXT)")
         db.executemany("INSERT INTO lessons VALUES (?, 'x')", [(str(n),) for n in range(10_000)])
