@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons import extensions
+from ai_lessons.app import daemon_client
 from ai_lessons.features import ROWS
 
 if TYPE_CHECKING:
@@ -247,6 +248,12 @@ def test_every_place_in_a_row_is_there() -> None:
     for row in ROWS:
         for place in places(row):
             assert extensions.load(row.place(place)) is not None, (row.name, place)
+
+
+def test_every_job_that_the_helper_does_is_where_the_table_says() -> None:
+    assert len(daemon_client.JOBS) > 5
+    for name in daemon_client.JOBS:
+        assert callable(daemon_client.job(name)), name
 
 
 def places(row: extensions.Feature) -> set[str]:

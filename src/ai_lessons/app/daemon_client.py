@@ -81,9 +81,9 @@ JOBS: Mapping[str, tuple[str, str]] = {
     "before_a_tool": ("telling.offers", "before_a_tool"),
     "at_a_failure": ("telling.offers", "at_a_failure"),
     "rules_here": ("app.rules_here", "rules_here"),
-    "near_copies": ("app.editing", "near_copies"),
+    "near_copies": ("app.repetitions", "near_copies"),
     "record": ("app.workspace", "Library.record"),
-    "prepare": ("app.search", "prepare"),
+    "prepare": ("app.gathering", "prepare"),
 }
 
 # Options that do not travel.
