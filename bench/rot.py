@@ -27,7 +27,7 @@ from ai_lessons.app.project_code import ProjectCode
 from ai_lessons.app.workspace import Library
 from ai_lessons.features.anchors.anchors import Anchor, anchors_of
 from ai_lessons.features.anchors.code_folder import CodeFolder
-from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.fingerprints import CodeVerdict
 from ai_lessons.features.anchors.writing import addition
 from ai_lessons.model.entries import ABOUT, GLOBAL_PROJECT, Kind
 from ai_lessons.telling import offers
@@ -161,17 +161,17 @@ def _look(
             trees = trees or everywhere(top)
             there = (symbols(top / place) or {}).get(name) if place else None
             right = tree == there or trees[tree] == 1  # it moved
-        alert = row.verdict in {Verdict.CHANGED, Verdict.GONE}
+        alert = row.verdict in {CodeVerdict.CHANGED, CodeVerdict.GONE}
         total.update(looks=1, alerts=alert, right=alert and not right, changes=not right)
         if alert == right:
             print(
                 f"  {'alert' if alert else 'missed'}: {anchor} {row.verdict} {row.detail}",
                 file=sys.stderr,
             )
-        if row.verdict is Verdict.MOVED and row.place:
+        if row.verdict is CodeVerdict.MOVED and row.place:
             path, _, symbol = row.place.partition("::")
             kept[anchor._replace(path=path, symbol=symbol)] = tree
-        elif row.verdict is Verdict.HOLDS and right:
+        elif row.verdict is CodeVerdict.HOLDS and right:
             kept[anchor] = tree
         elif anchor.symbol in now:
             state = code.state(anchor.path, anchor.symbol)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.search.rows import Match
 
 
-class Judged(NamedTuple):
+class Likelihoods(NamedTuple):
     """How likely the question is answered.
 
     By what passes the filters (`near`), by anything but rules, and by rules.
@@ -54,7 +54,7 @@ class Judged(NamedTuple):
         return self.weak and (near or bool(self.rare))
 
 
-def judge(gathered: Gathered) -> Judged:
+def judge(gathered: Gathered) -> Likelihoods:
     """The chance that anything found answers the question; only what was not filtered away can."""
     asked, every, candidates = gathered.asked, gathered.every, gathered.candidates
     summaries = gathered.summaries
@@ -90,7 +90,7 @@ def judge(gathered: Gathered) -> Judged:
     for hit in (*gathered.rules.vectors, *gathered.rules.text):
         matches.setdefault(hit.entry_id, hit)
     headed = question_names.headed(text, (*candidates.text, *candidates.vectors), head_of)
-    return Judged(
+    return Likelihoods(
         near,
         whole,
         rules,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Query
     from ai_lessons.app.asking import Asking
     from ai_lessons.app.gathering import Gathered
-    from ai_lessons.app.judging import Judged
+    from ai_lessons.app.judging import Likelihoods
     from ai_lessons.app.options import Options
     from ai_lessons.app.versions_asked import Versions
     from ai_lessons.app.workspace import Library, Reading
@@ -59,7 +59,7 @@ def belongs(rule: EntrySummary, query: Query, aliases: Mapping[str, str]) -> boo
 
 
 def rules_for(
-    repo: Reading, asked: Asking, judged: Judged, results: Sequence[EntrySummary]
+    repo: Reading, asked: Asking, likelihoods: Likelihoods, results: Sequence[EntrySummary]
 ) -> list[Hit]:
     """The rules that stand first, at most `RESULTS`, by chance x context boost.
 
@@ -71,28 +71,28 @@ def rules_for(
     project always.
     """
     joined = linked(repo.catalog, [summary.id for summary in results])
-    summaries = repo.catalog.many(judged.rules.of.keys() | joined)
+    summaries = repo.catalog.many(likelihoods.rules.of.keys() | joined)
     rules = {name: rule for name, rule in summaries.items() if rule.kind is Kind.RULE}
     query, aliases = asked.query, repo.reading_config.tag_aliases
     projects = {GLOBAL_PROJECT}
     if query.filters.project:
         projects.add(query.filters.project)
     weights = ranking.context_weights(query.context_tags, aliases)
-    least = max(BAR, NEAR_BEST * max(judged.near.best, judged.rules.best))
+    least = max(BAR, NEAR_BEST * max(likelihoods.near.best, likelihoods.rules.best))
     filtered = bool(query.filters.project or query.filters.tags)
     surfacing: list[Ranked] = []
-    beside = max(judged.near.of.values(), default=0.0)
+    beside = max(likelihoods.near.of.values(), default=0.0)
     at_home = _rules_of_the_results_own_project(repo.catalog, rules, results, projects)
     for rule in rules.values():
-        chance, has_overlap = judged.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
+        chance, has_overlap = likelihoods.rules.of.get(rule.id, 0.0), belongs(rule, query, aliases)
         enough = chance >= BAR
-        meant = rule.id in judged.rare or chance >= answer_chance.NAMED
+        meant = rule.id in likelihoods.rare or chance >= answer_chance.NAMED
         # by its meaning alone a rule is an answer only where nothing else is about as likely one
         meant = meant or (chance >= least and beside < NEAR_BEST * chance)
         answers = enough and meant and (has_overlap or not filtered)
         along = rule.id in joined and (enough or rule.project in projects or rule.id in at_home)
         if answers or (enough and has_overlap) or along:
-            match = judged.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
+            match = likelihoods.rule_matches.get(rule.id, Match(rule.id, 0, 0.0))
             boost = ranking.context_boost(weights, frozenset(rule.tags), aliases)
             surfacing.append(Ranked(match, chance * boost, {"match": chance, "context": boost}))
     surfacing.sort(key=lambda ranked: (-ranked.score, ranked.match.entry_id))
@@ -223,13 +223,13 @@ def find(repo: Reading, query: Query) -> Answer:
     if not asked.query.text:
         return _by_filters(repo, asked)
     gathered = gather(repo, asked)
-    seen = judge(gathered)
-    if seen.weak or any(chance >= BAR for chance in seen.rules.of.values()):
-        seen = seen._replace(rare=rare_holders(repo, gathered))
-    return tell(repo, gathered, seen, order(repo, gathered, seen))
+    likelihoods = judge(gathered)
+    if likelihoods.weak or any(chance >= BAR for chance in likelihoods.rules.of.values()):
+        likelihoods = likelihoods._replace(rare=rare_holders(repo, gathered))
+    return tell(repo, gathered, likelihoods, order(repo, gathered, likelihoods))
 
 
-def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
+def order(repo: Reading, gathered: Gathered, likelihoods: Likelihoods) -> list[Hit]:
     """The results in their order, rules first.
 
     Where nothing is surely an answer, those of them that may be one.
@@ -241,9 +241,15 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
         weight *= gathered.coverage
     scale = gathered.every.text, gathered.every.vectors
     matches = ranking.fuse(
-        candidates.text, candidates.vectors, candidates.depth, weight, seen.lead, seen.headed, scale
+        candidates.text,
+        candidates.vectors,
+        candidates.depth,
+        weight,
+        likelihoods.lead,
+        likelihoods.headed,
+        scale,
     )
-    matches = tuple(match._replace(score=match.score * seen.whole.best) for match in matches)
+    matches = tuple(match._replace(score=match.score * likelihoods.whole.best) for match in matches)
     hits = drop_superseded(
         repo, asked.query, _hits(repo, asked.query, matches, asked.versions, gathered.summaries)
     )
@@ -252,17 +258,17 @@ def order(repo: Reading, gathered: Gathered, seen: Judged) -> list[Hit]:
     if asked.query.filters.kinds:
         return hits
     near: list[EntrySummary] = []
-    if hits and not seen.weak:
+    if hits and not likelihoods.weak:
         least = max(BAR, NEAR_BEST * (hits[0].entry.score or 0.0))
         near = [hit.entry for hit in hits if (hit.entry.score or 0.0) >= least]
-    rules = rules_for(repo, asked, seen, near)
-    if rules and seen.weak:
+    rules = rules_for(repo, asked, likelihoods, near)
+    if rules and likelihoods.weak:
         return rules
     return rules + hits
 
 
 def answering(
-    repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit], *, weak: bool
+    repo: Reading, gathered: Gathered, likelihoods: Likelihoods, hits: Sequence[Hit], *, weak: bool
 ) -> tuple[list[Hit], float]:
     """Those of the results that are answers, or may be one, and the score that an answer needs.
 
@@ -279,27 +285,29 @@ def answering(
     beside = 0.0
     for hit in hits:
         if hit.entry.kind is Kind.RULE and not query.filters.kinds:
-            beside = max(beside, seen.rules.of.get(hit.entry.id, 0.0))
+            beside = max(beside, likelihoods.rules.of.get(hit.entry.id, 0.0))
             continue
         boost = ranking.context_boost(weights, frozenset(hit.entry.tags), aliases)
         ranked.append(hit)
         scores.append((hit.entry.score or 0.0) / (boost or 1.0))
-    chances = [seen.near.of.get(hit.entry.id) for hit in ranked]
+    chances = [likelihoods.near.of.get(hit.entry.id) for hit in ranked]
     listed, bar = relevance.answers(scores, chances, beside)
     candidates = gathered.candidates
     unmeasured = bool(candidates.vectors) and candidates.model not in answer_chance.MEASURED
     if query.every or query.filters.phrases or unmeasured:
         return list(hits), 0.0
-    if weak and not seen.unsure:
+    if weak and not likelihoods.unsure:
         return [], BAR
     if weak:
-        nearest = sorted(ranked, key=lambda hit: -seen.rare.get(hit.entry.id, 0.0))
+        nearest = sorted(ranked, key=lambda hit: -likelihoods.rare.get(hit.entry.id, 0.0))
         return nearest[: relevance.BARS.maybe], BAR
     below = {hit.entry.id for hit, is_listed in zip(ranked, listed, strict=True) if not is_listed}
     return [hit for hit in hits if hit.entry.id not in below], bar
 
 
-def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -> Answer:
+def tell(
+    repo: Reading, gathered: Gathered, likelihoods: Likelihoods, hits: Sequence[Hit]
+) -> Answer:
     """The answer with the sentences that answer, and what the reader should know.
 
     One line where nothing is near.
@@ -307,8 +315,8 @@ def tell(repo: Reading, gathered: Gathered, seen: Judged, hits: Sequence[Hit]) -
     asked, coverage = gathered.asked, gathered.coverage
     kinds = {hit.entry.kind for hit in hits}
     rule_answers = Kind.RULE in kinds and not asked.query.filters.kinds
-    weak = bool(hits) and seen.weak and not rule_answers
-    listed, bar = answering(repo, gathered, seen, hits, weak=weak)
+    weak = bool(hits) and likelihoods.weak and not rule_answers
+    listed, bar = answering(repo, gathered, likelihoods, hits, weak=weak)
     shown = (*asked.query.filters.phrases, *question_names.names(asked.query.text))
     results: list[Hit] = []
     for hit in listed:

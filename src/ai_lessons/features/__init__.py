@@ -145,7 +145,7 @@ ROWS: tuple[Feature, ...] = (
         skills="chosen:skills",
         answers={
             "`admin import`": "jobs:Ported",
-            "each of `seen`": "jobs:Seen",
+            "each of `seen`": "jobs:SourcePart",
         },
     ),
     Feature(

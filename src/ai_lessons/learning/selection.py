@@ -195,7 +195,7 @@ class ShownEntry(NamedTuple):
     failed: str = ""
 
 
-def judged(
+def after_command(
     shown: ShownEntry, command: str, failed: Collection[str] | None, *, kept: bool = False
 ) -> ShownEntry:
     """The entry after one more command; `failed` has the words of its failure, None: it succeeded.

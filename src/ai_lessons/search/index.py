@@ -13,7 +13,7 @@ from ai_lessons.model.entries import Filter
 from ai_lessons.search.database import WRITE, RefreshState
 from ai_lessons.search.index_query import IndexDamaged, TableQuery
 from ai_lessons.search.missing_vectors import MissingVectors, slices
-from ai_lessons.search.model_files import first_line, silent
+from ai_lessons.search.model_files import first_line, no_progress
 from ai_lessons.search.pack_files import JUDGED_PACKS, NoPacks
 from ai_lessons.search.rows import IndexRefresh, IndexStatus
 from ai_lessons.search.shared_vectors import SharedVectors
@@ -129,7 +129,7 @@ class Index:
         fingerprints: Callable[[], Mapping[str, str]],
         load: Load,
         *,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
         seconds: float | None = None,
         wait: float = 2.0,
         full: bool = False,
@@ -368,7 +368,7 @@ class Index:
         self, ids: Sequence[str], job: RefreshJob
     ) -> Iterator[tuple[Sequence[str], list[Row]]]:
         """The ids in parts, each with the rows of those entries that could be loaded."""
-        show: Progress = silent
+        show: Progress = no_progress
         if len(ids) > REFRESH.entries_at_once:
             show = job.progress
         for number, part in enumerate(slices(ids, REFRESH.entries_at_once)):

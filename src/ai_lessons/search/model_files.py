@@ -294,7 +294,7 @@ class ModelUnavailable(Unreachable):
         )
 
 
-def silent(_what: str, _done: int, _total: int) -> None:
+def no_progress(_what: str, _done: int, _total: int) -> None:
     """Progress for callers that show none."""
 
 
@@ -331,7 +331,7 @@ def pull(
     *,
     offline: bool = False,
     again: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     now: Callable[[], float] = time.time,
     spec: ModelSpec = PINNED,
     sources: Mapping[str, Fetch] = SOURCES,

@@ -20,7 +20,7 @@ from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_remembered
 from ai_lessons.app.answers import Context
 from ai_lessons.errors import NotFound
-from ai_lessons.learning.selection import NotShown, ShownEntry, corrects, judged
+from ai_lessons.learning.selection import NotShown, ShownEntry, after_command, corrects
 from ai_lessons.learning.statistics import (
     BROKEN,
     HELD,
@@ -341,7 +341,7 @@ def _after_tool(telling: _Telling) -> Told:
     worked = not failed and not event.text
     with _memory(state, event) as session:
         if worked:
-            earlier = [judged(entry, event.command, None) for entry in session.told]
+            earlier = [after_command(entry, event.command, None) for entry in session.told]
         else:
             earlier = [*session.told]
         happened = _happened(session, earlier)
@@ -377,7 +377,7 @@ def _after_tool(telling: _Telling) -> Told:
     with _memory(state, event) as session:
         earlier = []
         for entry in session.told:
-            earlier.append(judged(entry, event.command, message, kept=entry.id in kept))
+            earlier.append(after_command(entry, event.command, message, kept=entry.id in kept))
         happened = _happened(session, earlier)
     _record(telling, happened)
     return _tell(telling, offered, attempts, sorted(message))

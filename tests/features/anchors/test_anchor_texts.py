@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.features.anchors import anchors, definitions, fingerprints, parts, pins
 from ai_lessons.features.anchors.anchors import parse
-from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.fingerprints import CodeVerdict
 
 PYTHON = """
 import os
@@ -184,7 +184,7 @@ def test_an_anchor_may_be_a_docstring_and_one_of_before_still_holds() -> None:
     whole = fingerprints.state("a.py", old, "A.f")
     assert whole
     stated = anchors.Anchor("a.py", "A.f", seen=whole.documented)  # as version 0.1 wrote it
-    assert fingerprints.judged(stated, whole) is Verdict.HOLDS
+    assert fingerprints.verdict_on(stated, whole) is CodeVerdict.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,11 @@ def test_a_value_is_compared_as_people_write_it() -> None:
         ("[1,2]", "[1, 2]"),
     ):
         now = fingerprints.State("", parts.plain(held))
-        assert fingerprints.judged(parse(f"a.py::X={stated}"), now) is Verdict.HOLDS
-    assert fingerprints.judged(parse("a.py::X=30"), fingerprints.State("", "31")) is Verdict.CHANGED
+        assert fingerprints.verdict_on(parse(f"a.py::X={stated}"), now) is CodeVerdict.HOLDS
+    assert (
+        fingerprints.verdict_on(parse("a.py::X=30"), fingerprints.State("", "31"))
+        is CodeVerdict.CHANGED
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import pytest
 
 from ai_lessons.app.answers import Skipped
 from ai_lessons.features.transfer.exports import Exported, ExportedFile
-from ai_lessons.features.transfer.jobs import Ported, Seen
+from ai_lessons.features.transfer.jobs import Ported, SourcePart
 from ai_lessons.interfaces import output
 from interfaces.test_terminal import PROPOSED, SAID, WRITTEN, WROTE
 
 SHAPED: list[tuple[Any, Any]] = [
-    (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (Seen("p", "skipped", "r"),)),
+    (Ported((WRITTEN,), 0, (Skipped("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,), "B1", (SourcePart("p", "skipped", "r"),)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
       "events": 3, "queued": [SAID], "batch": "B1", "commit": "c", "dry_run": False, "notes": [],
       "seen": [{"where": "p", "became": "skipped", "about": "r"}], "old_files": []}),

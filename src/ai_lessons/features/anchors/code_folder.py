@@ -15,7 +15,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.anchors import definitions, fingerprints
 from ai_lessons.features.anchors.anchors import Anchor, last_part, parse
 from ai_lessons.features.anchors.code_history import CodeHistory
-from ai_lessons.features.anchors.fingerprints import State, Verdict, judged
+from ai_lessons.features.anchors.fingerprints import CodeVerdict, State, verdict_on
 from ai_lessons.features.anchors.looks import Looks, file_stamp, is_sure
 from ai_lessons.features.anchors.pins import Pins, in_range, package_name, pins
 from ai_lessons.features.anchors.sentences import (
@@ -46,7 +46,7 @@ class _Unexplained(NamedTuple):
     """
 
     anchor: Anchor
-    verdict: Verdict
+    verdict: CodeVerdict
     now: State | None
     key: str
     stamp: list[Any]
@@ -167,7 +167,7 @@ class CodeFolder:
         if not version:
             return elsewhere(anchor)
         if in_range(anchor.versions, version):
-            return AnchorVerdict(str(anchor), Verdict.HOLDS)
+            return AnchorVerdict(str(anchor), CodeVerdict.HOLDS)
         return out_of_range(anchor, version, path)
 
     def _code(self, anchor: Anchor, project: str) -> AnchorVerdict | _Unexplained:
@@ -177,10 +177,10 @@ class CodeFolder:
         if name and not self.project.is_called(name):
             return elsewhere(anchor)
         now = self.state(anchor.path, anchor.symbol)
-        verdict = judged(anchor, now)
-        if verdict in {Verdict.HOLDS, Verdict.ELSEWHERE}:
+        verdict = verdict_on(anchor, now)
+        if verdict in {CodeVerdict.HOLDS, CodeVerdict.ELSEWHERE}:
             return AnchorVerdict(str(anchor), verdict)
-        if verdict is Verdict.GONE and not name and not self.project.whole:
+        if verdict is CodeVerdict.GONE and not name and not self.project.whole:
             # git does not know that it was ever here, so it may be other code
             return elsewhere(anchor)
         key, stamp = f"{anchor} {anchor.seen}", self._stamp(now)
@@ -206,7 +206,7 @@ class CodeFolder:
         if stamp_then != stamp:
             return None
         row = AnchorVerdict(*fields)
-        row = row._replace(verdict=Verdict(row.verdict))
+        row = row._replace(verdict=CodeVerdict(row.verdict))
         if row.place:
             place = parse(row.place)
             if _as_json(self.state(place.path, place.symbol)) != code_at_place:
@@ -225,7 +225,7 @@ class CodeFolder:
             # git does not answer: nothing is known
             places = self._places_of_gone(rows)
             for key, row in rows.items():
-                if row.verdict is Verdict.GONE and key not in places:
+                if row.verdict is CodeVerdict.GONE and key not in places:
                     continue
                 with suppress(AiLessonsError):
                     explained[key], now = self._since_when(row, places.get(key))
@@ -240,7 +240,7 @@ class CodeFolder:
         """
         gone = {}
         for key, row in rows.items():
-            if row.verdict is Verdict.GONE:
+            if row.verdict is CodeVerdict.GONE:
                 gone[key] = row.anchor
         self._history.read_commits(row.anchor.path for row in rows.values())
         if gone:
@@ -263,13 +263,13 @@ class CodeFolder:
         if place is not None:
             where = str(place._replace(value=None))
             now = self.state(place.path, place.symbol)
-            verdict = Verdict.CHANGED
-            if judged(place, now) is Verdict.HOLDS:
-                return not_holding(anchor, Verdict.MOVED, None, where, now), now
+            verdict = CodeVerdict.CHANGED
+            if verdict_on(place, now) is CodeVerdict.HOLDS:
+                return not_holding(anchor, CodeVerdict.MOVED, None, where, now), now
         commit, changes = self._history.since(anchor, place, now)
-        was_never_here = verdict is Verdict.GONE and commit is None
+        was_never_here = verdict is CodeVerdict.GONE and commit is None
         if was_never_here and self._history.is_on_another_branch(anchor):
-            verdict = Verdict.ELSEWHERE
+            verdict = CodeVerdict.ELSEWHERE
         explained = not_holding(anchor, verdict, commit, where, now)
         return explained._replace(changes=changes), now
 
@@ -287,7 +287,7 @@ class CodeFolder:
         matches = []
         for path, symbol in self.defining(last_part(anchor.symbol)):
             place = anchor._replace(path=path, symbol=symbol)
-            if judged(place, self.state(path, symbol)) is Verdict.HOLDS:
+            if verdict_on(place, self.state(path, symbol)) is CodeVerdict.HOLDS:
                 matches.append(place)
         if len(matches) == 1:
             return matches[0]
@@ -297,7 +297,7 @@ class CodeFolder:
 
     def sides(self, anchor: Anchor, row: AnchorVerdict) -> tuple[str, str | None]:
         """The text of a symbol before the change that a verdict names, as far as git has it, and as it is now."""
-        if anchor.package or row.verdict not in {Verdict.CHANGED, Verdict.GONE}:
+        if anchor.package or row.verdict not in {CodeVerdict.CHANGED, CodeVerdict.GONE}:
             return "", None
         commit = f"{row.commit}^" if row.commit else "HEAD"
         blob = self._history.git("cat-file", "blob", f"{commit}:{anchor.path}").out

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.anchors import fingerprints
 from ai_lessons.features.anchors.anchors import last_part
-from ai_lessons.features.anchors.fingerprints import Verdict, judged
+from ai_lessons.features.anchors.fingerprints import CodeVerdict, verdict_on
 from ai_lessons.features.anchors.looks import file_stamp
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import changing, renamed_to, renames, with_folders
@@ -204,7 +204,7 @@ class CodeHistory:
             if later is not None and _means_another(then, latest):
                 changes += 1
             is_on_the_disk_alone = later is None and _means_another(then, now)
-            if is_on_the_disk_alone or judged(anchor, then) is Verdict.HOLDS:
+            if is_on_the_disk_alone or verdict_on(anchor, then) is CodeVerdict.HOLDS:
                 return later, changes
             later, latest, seen = commit, then, seen + 1
         if seen < len(commits) or not commits or not now:

@@ -24,7 +24,7 @@ _PER_CENT = expression(r"(?<=\d) %| percent\b")
 _SHARE = expression(r"0\.\d+")
 
 
-class Verdict(StrEnum):
+class CodeVerdict(StrEnum):
     """What became of an anchor, the best first.
 
     `elsewhere`: this is not that code, so nothing is known.
@@ -40,11 +40,11 @@ class Verdict(StrEnum):
     @property
     def rank(self) -> int:
         """Its place among them."""
-        return list(Verdict).index(self)
+        return list(CodeVerdict).index(self)
 
 
 # Verdicts that keep a lesson from those who did not ask.
-SILENCED = frozenset({Verdict.GONE, Verdict.OUT_OF_RANGE})
+SILENCED = frozenset({CodeVerdict.GONE, CodeVerdict.OUT_OF_RANGE})
 
 
 class State(NamedTuple):
@@ -83,19 +83,19 @@ def _fingerprint(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:_LENGTH]
 
 
-def judged(anchor: Anchor, now: State | None) -> Verdict:
+def verdict_on(anchor: Anchor, now: State | None) -> CodeVerdict:
     """Whether a symbol is still as the anchor has it."""
     if now is None:
-        return Verdict.GONE
+        return CodeVerdict.GONE
     if now == UNREADABLE:
-        return Verdict.ELSEWHERE
+        return CodeVerdict.ELSEWHERE
     if anchor.value is not None:
         holds = now.value == plain(anchor.value)
     else:
         holds = anchor.seen in {"", now.fingerprint, now.documented}
     if holds:
-        return Verdict.HOLDS
-    return Verdict.CHANGED
+        return CodeVerdict.HOLDS
+    return CodeVerdict.CHANGED
 
 
 def still_stated(text: str, old: str, new: str, *, value: bool) -> list[str]:

@@ -12,7 +12,7 @@ from ai_lessons.features.anchors import definitions, verdicts
 from ai_lessons.features.anchors.anchors import Anchor, parse, sorted_out
 from ai_lessons.features.anchors.code_folder import CodeFolder, code_around
 from ai_lessons.features.anchors.facts import anchors_in, with_facts
-from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.fingerprints import CodeVerdict
 from ai_lessons.features.anchors.resolving import anchor_as_typed
 from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.git import external_files
@@ -33,7 +33,7 @@ class EntryAbout(NamedTuple):
 
     entry: EntrySummary
     anchor: str
-    verdict: Verdict
+    verdict: CodeVerdict
     detail: str = ""
 
 
@@ -66,7 +66,7 @@ def _about_a_command(reading: Reading, asked: str) -> list[EntryAbout]:
     for summary in with_facts(reading, reading.catalog.select(Filter())):
         for command in names_of_summary(summary).get(COMMANDS, ()):
             if _goes_on(command, asked) or _goes_on(asked, command):
-                hits.append(EntryAbout(summary, f"command: {command}", Verdict.HOLDS))
+                hits.append(EntryAbout(summary, f"command: {command}", CodeVerdict.HOLDS))
     return hits
 
 
@@ -87,7 +87,7 @@ def _with_globs_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[En
     for summary in reading.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON})):
         for glob in layout.stated(summary.applies_to):
             if layout.any_match([glob], paths):
-                hits.append(EntryAbout(summary, glob, Verdict.HOLDS))
+                hits.append(EntryAbout(summary, glob, CodeVerdict.HOLDS))
     return hits
 
 
@@ -98,7 +98,7 @@ def _with_anchors_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[
     for summary in summaries:
         rows = {row.anchor: row for row in looked.get(summary.id, ())}
         for anchor in anchors_in(summary):
-            row = rows.get(str(anchor), AnchorVerdict(str(anchor), Verdict.ELSEWHERE))
+            row = rows.get(str(anchor), AnchorVerdict(str(anchor), CodeVerdict.ELSEWHERE))
             names = [anchor]
             if row.place:
                 names.append(parse(row.place))
@@ -124,7 +124,7 @@ def _joined(hits: Sequence[EntryAbout]) -> EntryAbout:
     """An entry with all that it names there, and what became of the first of these that changed."""
     worst = hits[0]
     for hit in hits:
-        if hit.verdict is not Verdict.HOLDS:
+        if hit.verdict is not CodeVerdict.HOLDS:
             worst = hit
             break
     names = dict.fromkeys(hit.anchor for hit in hits)
@@ -175,17 +175,17 @@ def _touched_by(
 ) -> list[Touched]:
     """Where a change touches what one anchor names."""
     anchor = parse(row.anchor)
-    if row.verdict is Verdict.ELSEWHERE or anchor.package:
+    if row.verdict is CodeVerdict.ELSEWHERE or anchor.package:
         return []
     became = ""
-    if row.verdict is not Verdict.HOLDS:
+    if row.verdict is not CodeVerdict.HOLDS:
         became = row.detail
     hits = []
     for path, lines in changed.items():
         if not _concerns(anchor, Anchor(path)):
             continue
         line = _touched_line(code, anchor, path, lines)
-        if not line and row.verdict is not Verdict.HOLDS:
+        if not line and row.verdict is not CodeVerdict.HOLDS:
             # what changed is about this file, wherever in it the change is
             line = min(lines, default=1)
         if line:

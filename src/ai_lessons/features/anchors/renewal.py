@@ -9,7 +9,7 @@ from ai_lessons.app.additions import Renewed
 from ai_lessons.features.anchors.anchors import Anchor, anchors_of, commands_of, parse
 from ai_lessons.features.anchors.code_folder import CodeFolder, code_around
 from ai_lessons.features.anchors.facts import anchors_in
-from ai_lessons.features.anchors.fingerprints import SILENCED, State, Verdict, still_stated
+from ai_lessons.features.anchors.fingerprints import SILENCED, CodeVerdict, State, still_stated
 from ai_lessons.features.anchors.parts import plain
 from ai_lessons.model.entries import ABOUT
 
@@ -66,18 +66,18 @@ class _Look:
         if row.verdict in SILENCED:
             self.notes.append(f"{anchor} is no more looked at: {row.detail}")
             return
-        if row.verdict is Verdict.ELSEWHERE:
+        if row.verdict is CodeVerdict.ELSEWHERE:
             self.notes.append(f"{anchor} is not here, so it was not looked at")
         place = anchor
         if row.place:
             place = parse(row.place)._replace(repository=anchor.repository)
         now = None
-        if row.verdict in {Verdict.CHANGED, Verdict.MOVED} or _was_never_seen(anchor, row):
+        if row.verdict in {CodeVerdict.CHANGED, CodeVerdict.MOVED} or _was_never_seen(anchor, row):
             now = self._code.state(place.path, place.symbol)
         if now is None:
             self.anchors.append(anchor)
             return
-        if row.verdict is Verdict.CHANGED:
+        if row.verdict is CodeVerdict.CHANGED:
             self._note_change(anchor, row, now)
         self.anchors.append(_as_it_is(anchor, place, now))
 
@@ -93,7 +93,7 @@ class _Look:
 
 def _was_never_seen(anchor: Anchor, row: AnchorVerdict) -> bool:
     """Whether a place that holds has no fingerprint yet: a person wrote it into the file."""
-    if row.verdict is not Verdict.HOLDS or anchor.value is not None:
+    if row.verdict is not CodeVerdict.HOLDS or anchor.value is not None:
         return False
     return not (anchor.seen or anchor.package)
 

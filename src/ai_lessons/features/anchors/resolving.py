@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.features.anchors import definitions
 from ai_lessons.features.anchors.anchors import Anchor, parse
-from ai_lessons.features.anchors.fingerprints import UNREADABLE, Verdict, judged
+from ai_lessons.features.anchors.fingerprints import UNREADABLE, CodeVerdict, verdict_on
 from ai_lessons.features.anchors.looks import file_stamp
 from ai_lessons.features.anchors.pins import in_range, package_name
 from ai_lessons.git import external_files
@@ -71,7 +71,7 @@ def resolved(code: CodeFolder, text: str, cwd: Path) -> Anchor:
         raise UsageError(f"Python cannot parse {anchor.path}", hint=hint)
     if anchor.value is None:
         return anchor._replace(seen=now.fingerprint)
-    if judged(anchor, now) is Verdict.HOLDS:
+    if verdict_on(anchor, now) is CodeVerdict.HOLDS:
         return anchor
     held = f"no plain value for {anchor.symbol}"
     if now.value is not None:

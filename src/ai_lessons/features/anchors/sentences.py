@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.features.anchors.fingerprints import Verdict
+from ai_lessons.features.anchors.fingerprints import CodeVerdict
 
 if TYPE_CHECKING:
     from ai_lessons.features.anchors.anchors import Anchor
@@ -21,7 +21,7 @@ class AnchorVerdict(NamedTuple):
     """
 
     anchor: str
-    verdict: Verdict
+    verdict: CodeVerdict
     detail: str = ""
     commit: str = ""
     author: str = ""
@@ -32,27 +32,31 @@ class AnchorVerdict(NamedTuple):
 
 def elsewhere(anchor: Anchor) -> AnchorVerdict:
     """That nothing is known of an anchor."""
-    return AnchorVerdict(str(anchor), Verdict.ELSEWHERE)
+    return AnchorVerdict(str(anchor), CodeVerdict.ELSEWHERE)
 
 
 def out_of_range(anchor: Anchor, version: str, path: str) -> AnchorVerdict:
     """That the project uses another version, as a file says."""
     detail = f"it speaks of {anchor}, and {version.lstrip('@')} is in use here ({path})"
-    return AnchorVerdict(str(anchor), Verdict.OUT_OF_RANGE, detail)
+    return AnchorVerdict(str(anchor), CodeVerdict.OUT_OF_RANGE, detail)
 
 
 def not_holding(
-    anchor: Anchor, verdict: Verdict, commit: ChangingCommit | None, place: str, now: State | None
+    anchor: Anchor,
+    verdict: CodeVerdict,
+    commit: ChangingCommit | None,
+    place: str,
+    now: State | None,
 ) -> AnchorVerdict:
     """The verdict on an anchor that does not hold: since when, and what there is now."""
     since = ""
     if commit is not None:
         since = f" on {_day(commit.day)} ({commit.name}, {commit.author})"
-    if verdict is Verdict.MOVED:
+    if verdict is CodeVerdict.MOVED:
         detail = f"the code it speaks of moved: {anchor._replace(value=None)} is {place} now"
-    elif verdict is Verdict.GONE:
+    elif verdict is CodeVerdict.GONE:
         detail = f"the code it speaks of is gone{since.replace(' on', ' since', 1)}: {anchor}"
-    elif verdict is Verdict.ELSEWHERE:
+    elif verdict is CodeVerdict.ELSEWHERE:
         detail = ""
     else:
         detail = f"the code it speaks of changed{since}: check first, {anchor}"

@@ -11,7 +11,7 @@ from ai_lessons.app.answers import Stale
 from ai_lessons.app.outdated import Outdated
 from ai_lessons.features.anchors.code_folder import UNASKED, code_around
 from ai_lessons.features.anchors.facts import NAME, anchors_in
-from ai_lessons.features.anchors.fingerprints import SILENCED, Verdict
+from ai_lessons.features.anchors.fingerprints import SILENCED, CodeVerdict
 from ai_lessons.features.anchors.sentences import AnchorVerdict
 from ai_lessons.model.entries import Beside, EntrySummary, Filter
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Anchors whose history one look reads at most; the next look reads that of the others
 _QUESTIONS = 20
-_OUTDATED = frozenset({Verdict.CHANGED, *SILENCED})
+_OUTDATED = frozenset({CodeVerdict.CHANGED, *SILENCED})
 _NOT_COMPARED = "not compared: that code is not here"
 
 # by the id of the entry, a row for each anchor
@@ -98,7 +98,7 @@ def as_beside(rows: Sequence[AnchorVerdict]) -> Beside:
     for row in rows:
         details.append((row.anchor, row.detail))
     worst = max(rows, key=lambda row: row.verdict.rank)
-    if worst.verdict is Verdict.ELSEWHERE:
+    if worst.verdict is CodeVerdict.ELSEWHERE:
         return Beside(details=details)
     silences = worst.verdict in SILENCED
     return Beside(worst.verdict.value, worst.detail, silences, details)

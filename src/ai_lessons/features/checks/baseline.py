@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.features.checks.findings import mark_of
-from ai_lessons.features.checks.reading import seen
+from ai_lessons.features.checks.reading import file_text
 from ai_lessons.git import external_files
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _LinesOfFiles:
     def of(self, path: str) -> set[str]:
         """Those of one file, which is read once."""
         if path not in self._marks:
-            text = seen(self._top, path).text or ""
+            text = file_text(self._top, path).text or ""
             self._marks[path] = {mark_of(row) for row in text.split("\n")}
         return self._marks[path]
 

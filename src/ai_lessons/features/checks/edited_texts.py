@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.features.checks.reading import LARGEST, every_line, new_lines, seen
+from ai_lessons.features.checks.reading import LARGEST, every_line, file_text, new_lines
 from ai_lessons.model.edits import (
     APPENDED,
     CELL,
@@ -128,7 +128,7 @@ def _edited(path: str, edits: Sequence[Edit]) -> EditedFile:
 def _text_of(path: str) -> str | None:
     file = Path(path)
     try:
-        text = seen(file.parent.resolve(strict=True), file.name).text
+        text = file_text(file.parent.resolve(strict=True), file.name).text
     except (AiLessonsError, OSError, RuntimeError):
         return None
     if text is None:

@@ -22,7 +22,7 @@ _LFS = "version https://git-lfs.github.com/spec/"
 BINARY = "binary"
 
 
-class Seen(NamedTuple):
+class FileText(NamedTuple):
     """The text of a file; None: there is none, or it cannot be looked at, and `why_not` says why.
 
     `target`: the path of the file that a link leads to.
@@ -33,7 +33,7 @@ class Seen(NamedTuple):
     target: str = ""
 
 
-def seen(top: Path, path: str) -> Seen:
+def file_text(top: Path, path: str) -> FileText:
     """A file, relative to the top of its project. Raises nothing that it can cause."""
     file, target = top / path, ""
     try:
@@ -42,29 +42,29 @@ def seen(top: Path, path: str) -> Seen:
             file = file.resolve()
             top = top.resolve()
             if not file.is_relative_to(top):
-                return Seen(None, "a link out of the project")
+                return FileText(None, "a link out of the project")
             target = file.relative_to(top).as_posix()
             status = file.lstat()
     except (OSError, ValueError, RuntimeError):
-        return Seen()
+        return FileText()
     if stat.S_ISDIR(status.st_mode):
-        return Seen()
+        return FileText()
     try:
         data, _ = external_files.read(file, LARGEST, within=top)
     except AiLessonsError:
         if status.st_size <= LARGEST:
-            return Seen(None, "it cannot be read", target)
+            return FileText(None, "it cannot be read", target)
         what = BINARY if _begins_as_binary(file) else "more than 1 MiB"
-        return Seen(None, f"{what}, {_megabytes(status.st_size)}", target)
+        return FileText(None, f"{what}, {_megabytes(status.st_size)}", target)
     text = text_of(data)
     if text is None:
         why_not = BINARY
         if len(data) > _WORTH_SIZE:
             why_not += f", {_megabytes(status.st_size)}"
-        return Seen(None, why_not, target)
+        return FileText(None, why_not, target)
     if text.startswith(_LFS):
-        return Seen(None, "its content is in Git LFS", target)
-    return Seen(text, "", target)
+        return FileText(None, "its content is in Git LFS", target)
+    return FileText(text, "", target)
 
 
 def _megabytes(size: int) -> str:

@@ -25,7 +25,7 @@ from ai_lessons.features.checks.findings import (
     shown_text,
 )
 from ai_lessons.features.checks.forms import of_texts, of_what_was_done
-from ai_lessons.features.checks.reading import BINARY, seen
+from ai_lessons.features.checks.reading import BINARY, file_text
 from ai_lessons.features.checks.regexes import InvalidPattern, Prefilter, TooSlow
 from ai_lessons.features.checks.text_checks import EXTRA, TextCheck, matches, runs
 from ai_lessons.git import external_files
@@ -226,7 +226,7 @@ class Run:
         concerned = self.concerned(path)
         if not concerned:
             return
-        file = seen(top, path)
+        file = file_text(top, path)
         if file.target:
             # a link: what looks at the file itself need not look twice
             concerned = [rule for rule in concerned if not rule.check.concerns(file.target)]

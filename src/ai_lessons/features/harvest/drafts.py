@@ -35,7 +35,7 @@ TITLE_LENGTH = 100
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
 
 
-class Evidence(NamedTuple):
+class DraftEvidence(NamedTuple):
     """A place in a transcript: `place` is file:line."""
 
     host: str
@@ -67,7 +67,7 @@ class HarvestedLesson(NamedTuple):
     applies_to: tuple[str, ...]
     seen: CallCounts
     done: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[DraftEvidence, ...]
     warned: int = 0
     helped: int = 0
     told: int = 0
@@ -226,10 +226,10 @@ def _id(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Evidence, ...]:
-    places: dict[Evidence, None] = {}
+def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[DraftEvidence, ...]:
+    places: dict[DraftEvidence, None] = {}
     for example in examples:
-        place = Evidence(example.host, example.session, example.place, example.at[:10])
+        place = DraftEvidence(example.host, example.session, example.place, example.at[:10])
         places[place] = None
     return tuple(places)
 

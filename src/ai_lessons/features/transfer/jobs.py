@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ai_lessons.features.transfer.sorting import Arrival
 
 
-class Seen(NamedTuple):
+class SourcePart(NamedTuple):
     """A part of a source, and what became of it: one of `FATES`.
 
     `about`: its handle, its like or the reason.
@@ -76,7 +76,7 @@ class Ported(NamedTuple):
     events: int = 0
     queued: tuple[Suggested, ...] = ()
     batch: str = ""
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[SourcePart, ...] = ()
     old_files: tuple[OldFile, ...] = ()
     dry_run: bool = False
 
@@ -303,11 +303,11 @@ def _unknown(at: ProposalContext, rules: Sequence[Arrival]) -> list[Arrival]:
 
 def _seen(
     sorting: Sorting, bundle: Bundle, reported: Sequence[Written | Suggested]
-) -> tuple[Seen, ...]:
+) -> tuple[SourcePart, ...]:
     """Every part of the source once, in its order."""
-    rows = [Seen(*part) for part in bundle.left]
+    rows = [SourcePart(*part) for part in bundle.left]
     for where, reason in sorting.skipped:
-        rows.append(Seen(where, SKIPPED, reason))
+        rows.append(SourcePart(where, SKIPPED, reason))
     left_out = {where for where, _ in sorting.skipped}
     ids = {report.id for report in reported}
     for item, entry in (*sorting.arrived, *sorting.known):
@@ -315,11 +315,11 @@ def _seen(
         if entry.id not in ids:
             # the same part may have been skipped, with a reason
             if item.where not in left_out:
-                rows.append(Seen(item.where, KNOWN, named))
+                rows.append(SourcePart(item.where, KNOWN, named))
         elif entry.kind is Kind.RULE:
-            rows.append(Seen(item.where, QUEUED, named))
+            rows.append(SourcePart(item.where, QUEUED, named))
         else:
-            rows.append(Seen(item.where, ADDED, named))
+            rows.append(SourcePart(item.where, ADDED, named))
     return tuple(sorted(rows))
 
 
