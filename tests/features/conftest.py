@@ -2,7 +2,9 @@
 
 from app.conftest import company, embedder, world
 from interfaces.conftest import approved, host, knowledge, proposal, run, signed, spawn, transcript
+from interfaces.rules_with_checks import checked, rules
 
 __all__ = [
-    "approved", "company", "embedder", "host", "knowledge", "proposal", "run", "signed", "spawn", "transcript", "world",
+    "approved", "checked", "company", "embedder", "host", "knowledge", "proposal", "rules", "run", "signed", "spawn",
+    "transcript", "world",
 ]  # fmt: skip

@@ -13,32 +13,11 @@ import yaml
 
 from ai_lessons.interfaces.cli import root
 from interfaces.agent_host import Host
+from interfaces.rules_with_checks import CHECK, HANDLE, enforced
 from interfaces.world import RULE, Run, environment, run_inside
 from real_world import Git, commit_all, instead, put_file
 
-CHECK = '{files: ["**/workflows/*.py"], regex: requests\\.put\\(, unless: status, bad: requests.put(1), good: get(1)}'
-HANDLE = "R-5N1QTC"
 EXAMPLES = Path(__file__).parents[3] / "template-repo/examples"
-
-
-@pytest.fixture
-def checked(host: Host, proposal: str, run: Run, knowledge: Path, git: Git) -> Host:
-    """A host whose code one rule in force checks, though it names the files by their globs, too."""
-    git(knowledge, "switch", "-q", "rules/R-5N1QTC-get-before-put")
-    (file,) = knowledge.glob("jira-api/rules/*.md")
-    lines = "check:\n  regex: requests\\.put\\(\n  unless: status\n  bad: requests.put(1)\n  good: get(1)\n"
-    file.write_text(file.read_text().replace("created:", f"{lines}created:"))
-    commit_all(git, knowledge, "with a check")
-    git(knowledge, "switch", "-q", "main")
-    assert run("admin", "approve-rule", proposal, "--yes").code == 0
-    return host
-
-
-def enforced(host: Host, run: Run, word: str) -> None:
-    check = CHECK.removesuffix("}") + f", enforce: {word}}}"
-    made = run("contribute", "update", HANDLE, "--check", check, "--json")
-    assert made.code == 0, made.err
-    assert run("admin", "approve-rule", made.json["proposed_on"], "--yes").code == 0
 
 
 def edit(host: Host, new: str, name: str = "before_edit", **more: Any) -> Any:

@@ -7,16 +7,10 @@ from typing import Any
 import pytest
 
 from interfaces.agent_host import Host
+from interfaces.rules_with_checks import MISE, Session
 from interfaces.world import Run, run_inside
 from real_world import Git, commit_all, put_file
 
-MISE = {
-    "command": "go test",
-    "unless": "mise run",
-    "instead": "mise run test",
-    "bad": "go test",
-    "good": "mise run test",
-}
 COMMIT = {
     "command": "git commit",
     "unless_said": r"\bcommit",
@@ -26,68 +20,6 @@ COMMIT = {
 TESTS = {"changed": "src/**/*.go", "unless_changed": "**/*_test.go", "bad": ["src/a.go"]}
 TESTS |= {"good": ["src/a.go", "src/a_test.go"], "enforce": "ask"}
 LINT = {"changed": "**/*.go", "ran": "make lint", "bad": ["a.go"], "enforce": "deny"}
-HOSTS: dict[str, dict[str, Any]] = {
-    "claude": {}, "codex": {"turn_id": "1"}, "qwen": {"transcript_path": "/h/.qwen/projects/x/chats/s.jsonl"},
-    "gemini": {"transcript_path": "/h/.gemini/tmp/x/chats/s.jsonl"}, "copilot": {}, "vscode": {},
-    "cursor": {"cursor_version": "2"}, "codebuddy": {"transcript_path": "/h/.codebuddy/projects/x/s.jsonl"},
-}  # fmt: skip
-GEMINI = {
-    "UserPromptSubmit": "BeforeAgent",
-    "PreToolUse": "BeforeTool",
-    "PostToolUse": "AfterTool",
-    "PostToolUseFailure": "AfterTool",
-    "Stop": "AfterAgent",
-}
-
-
-class Session:
-    """A session of a host of this make in its code."""
-
-    def __init__(self, host: Host, make: str = "claude", name: str = "s") -> None:
-        self.code, self.make, self.name = host.code, make, name
-
-    def hear(self, event: str, **fields: object) -> dict[str, Any]:
-        """What the host is answered."""
-        if self.make == "gemini":
-            event = GEMINI[event]
-        if self.make == "cursor":
-            event = event[0].lower() + event[1:]
-        key = "hookEventName" if self.make == "vscode" else "hook_event_name"
-        session = "sessionId" if self.make == "vscode" else "session_id"
-        data = {session: self.name, key: event, "cwd": str(self.code), **HOSTS[self.make], **fields}
-        agent = {"AI_LESSONS_AGENT": "copilot"} if self.make == "copilot" else {}
-        done = run_inside(["admin", "agent-hook"], self.code, json.dumps(data), **agent)
-        assert (done.code, done.err) == (0, "")
-        answer: dict[str, Any] = json.loads(done.out) if done.out else {}
-        return answer
-
-    def before(self, command: str) -> dict[str, Any]:
-        return self.hear("PreToolUse", tool_name="Bash", tool_input={"command": command})
-
-    def after(self, command: str, *, worked: bool = True) -> dict[str, Any]:
-        call = {"tool_name": "Bash", "tool_input": {"command": command}}
-        if worked:
-            return self.hear(
-                "PostToolUse", **call, tool_response={"stdout": "", "stderr": "", "exit_code": 0}
-            )
-        return self.hear("PostToolUseFailure", **call, error="Exit code 1")
-
-    def call(self, command: str, *, worked: bool = True) -> None:
-        self.before(command)
-        self.after(command, worked=worked)
-
-    def edit(self, name: str, text: str) -> None:
-        file = self.code / name
-        edit = {
-            "file_path": str(file),
-            "old_string": file.read_text() if file.exists() else "",
-            "new_string": text,
-        }
-        self.hear("PreToolUse", tool_name="Edit", tool_input=edit)
-        put_file(file, text)
-
-    def stop(self, **fields: object) -> dict[str, Any]:
-        return self.hear("Stop", **fields)
 
 
 def decided(answer: dict[str, Any]) -> tuple[str, str]:
@@ -102,33 +34,6 @@ def decided(answer: dict[str, Any]) -> tuple[str, str]:
         "reason",
     )
     return word, next((inner[key] for key in (*keys, "followup_message") if inner.get(key)), "")
-
-
-@pytest.fixture
-def rules(host: Host, run: Run, git: Git) -> Any:
-    put_file(host.code / "src/a.go", "package a\n")
-    put_file(host.code / ".gitignore", "build/\n")
-    commit_all(git, host.code, "first")
-
-    def add(title: str, *checks: dict[str, Any]) -> str:
-        stated = json.dumps(checks[0] if len(checks) == 1 else checks)
-        words = (
-            "--title",
-            title,
-            "--rationale",
-            "It hurt",
-            "--project",
-            "jira-api",
-            "--check",
-            stated,
-        )
-        made = run("contribute", "suggest-rule", *words, "--json")
-        assert made.code == 0, made.err
-        assert run("admin", "approve-rule", made.json["branch"], "--yes").code == 0
-        handle: str = made.json["handle"]
-        return handle
-
-    return add
 
 
 def test_a_command_that_breaks_a_rule_is_told_asked_or_refused_with_what_to_run(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from features.checks.test_command_line import HANDLE, checked, enforced  # noqa: F401  # a fixture
 from interfaces.agent_host import Host, add
+from interfaces.rules_with_checks import HANDLE, enforced
 from interfaces.world import Run, environment
 from real_world import put_file, put_program
 
@@ -114,7 +114,7 @@ def test_the_lesson_that_is_missing_is_asked_for_when_a_command_worked(host: Hos
 
 
 def test_what_a_rule_forbids_is_refused_also_where_only_a_person_could_say(
-    checked: Host,  # noqa: F811
+    checked: Host,
     run: Run,
 ) -> None:
     put_file(checked.code / "workflows/a.py", "import requests\nx = 1\n")

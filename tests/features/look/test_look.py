@@ -27,14 +27,12 @@ from ai_lessons.features.look import drawing, forms, graph, pages, review_pages,
 from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
-from features.checks.test_enforcing import MISE, Session, rules
 from features.look.look_world import EVIL, HOSTILE, Served, serve
 from interfaces.agent_host import Host
+from interfaces.rules_with_checks import MISE, Session
 from interfaces.test_render_rules import NEW
 from interfaces.world import DOC, LESSON, Run
 from real_world import Git, put_file
-
-__all__ = ["rules"]  # a fixture of other tests
 
 
 @pytest.fixture
