@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ai_lessons.learning import statistics
 from ai_lessons.learning.selection import (
     ShownEntry,
+    after_command,
     carried_out,
     corrects,
     effect,
-    judged,
     measured,
     same_job,
 )
@@ -79,35 +79,39 @@ def told(
 
 def test_a_command_tells_something_only_if_it_carries_the_entry_out() -> None:
     one = told(shape=["fatal", "has", "no", "upstream", "branch"])
-    assert judged(one, "git push -u origin till", None).outcome == "followed"
-    assert judged(one, "git push", None) == judged(one, "git push", {*one.shape}) == one
-    assert judged(one, "git push -u origin till", {*one.shape, "current"}).outcome == "recurred"
-    otherwise = judged(one, "git push -u origin till", {"permission", "denied"})
+    assert after_command(one, "git push -u origin till", None).outcome == "followed"
+    assert (
+        after_command(one, "git push", None) == after_command(one, "git push", {*one.shape}) == one
+    )
+    assert (
+        after_command(one, "git push -u origin till", {*one.shape, "current"}).outcome == "recurred"
+    )
+    otherwise = after_command(one, "git push -u origin till", {"permission", "denied"})
     assert otherwise.outcome == ""
-    assert judged(otherwise, "git status", None).outcome == ""
-    assert judged(otherwise, "git push origin till", None).outcome == "recurred", (
+    assert after_command(otherwise, "git status", None).outcome == ""
+    assert after_command(otherwise, "git push origin till", None).outcome == "recurred", (
         "another command did its job"
     )
     assert (
-        judged(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome
+        after_command(one, "git push -u origin till", {"permission", "denied"}, kept=True).outcome
         == "recurred"
     )
-    assert judged(told(), "git push -u origin till", frozenset()).outcome == ""
+    assert after_command(told(), "git push -u origin till", frozenset()).outcome == ""
     settled = one._replace(outcome="recurred")
-    assert judged(settled, "git push -u origin till", None) == settled, "once a session"
+    assert after_command(settled, "git push -u origin till", None) == settled, "once a session"
 
 
 def test_a_lesson_that_failed_as_it_says_is_not_followed_by_another_form_that_worked() -> None:
     shown = ShownEntry(
         "1", "L-1", "Install", "before", "names it", "npm ci", (), "DO run `npm install`"
     )
-    tried = judged(shown, "npm install", {"could", "not", "resolve"})
+    tried = after_command(shown, "npm install", {"could", "not", "resolve"})
     assert tried.outcome == ""
-    assert judged(tried, "npm install --legacy-peer-deps", None).outcome == "recurred"
-    assert judged(tried, "npm  install", None).outcome == "followed", (
+    assert after_command(tried, "npm install --legacy-peer-deps", None).outcome == "recurred"
+    assert after_command(tried, "npm  install", None).outcome == "followed", (
         "the same, once something else was mended"
     )
-    assert judged(shown, "npm install --legacy-peer-deps", None).outcome == "followed"
+    assert after_command(shown, "npm install --legacy-peer-deps", None).outcome == "followed"
     five = usage(Tallies(recurred=5), 0.5)
     assert five.confidence < 0.3
 
