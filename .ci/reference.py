@@ -20,7 +20,6 @@ from ai_lessons import extensions
 from ai_lessons.app import (
     answers,
     daemon_client,
-    editing,
     health,
     index_upkeep,
     kept_files,
@@ -46,9 +45,9 @@ from ai_lessons.interfaces.cli.command import programs, walk
 from ai_lessons.interfaces.mcp import over_http
 from ai_lessons.interfaces.mcp.sessions import SessionPool
 from ai_lessons.interfaces.mcp.tools import DEFAULT, tools
-from ai_lessons.learning.selection import ShownEntry
 from ai_lessons.model.config import FORMAT, RepositoryConfig, keys, values_of
 from ai_lessons.model.entries import KINDS, Kind, Relation, fields_of
+from ai_lessons.model.outcomes import ShownEntry
 from ai_lessons.model.texts import TITLE_LENGTH
 from ai_lessons.model.tool_calls import TOOLS
 from ai_lessons.search.rows import IndexRefresh, IndexStatus
@@ -309,7 +308,6 @@ ANSWERS: Mapping[str, Any] = {
     "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": answers.Written,
     "each of `skipped`": answers.Skipped,
     "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
-    "`contribute feedback`; of several an array": editing.Feedback,
     "`recall context`": answers.Context,
     "`recall graph`": link_effects.Graph,
     "`recall log`": (FileRevision,),

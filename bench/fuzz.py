@@ -21,8 +21,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git.files import inside
 from ai_lessons.git.journal import Journal
-from ai_lessons.learning import statistics
-from ai_lessons.model import chunks, layout, lessons, markdown
+from ai_lessons.model import chunks, events, layout, lessons, markdown
 from ai_lessons.model import merge as model_merge
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.config import Chunking, parse_config
@@ -143,13 +142,13 @@ def keys(data: bytes) -> None:
 
 def event_log(data: bytes) -> None:
     """What was read and written once reads back as it is."""
-    statistics.read_lines(data)
+    events.read_lines(data)
     for line in data.decode("utf-8", "replace").split("\n"):
-        event = statistics.read_line(line)
+        event = events.read_line(line)
         if event is not None:
-            once = statistics.read_line(statistics.line_of(event).decode())
+            once = events.read_line(events.line_of(event).decode())
             assert once is not None
-            assert statistics.read_line(statistics.line_of(once).decode()) == once
+            assert events.read_line(events.line_of(once).decode()) == once
 
 
 def words(data: bytes) -> None:

@@ -39,8 +39,8 @@ PROGRAM_OF_A_FEATURE = (
 )
 TELLS_ALL = """
 from runpy import run_module
-from ai_lessons.telling import filtering
-filtering.EntryFilter._ablation = lambda *_: frozenset()
+from ai_lessons.features.learning import filter
+filter.LearningFilter.omitted = lambda *_: frozenset()
 run_module("ai_lessons", run_name="__main__")
 """
 """Our program, without what it leaves out on purpose to measure it."""
@@ -212,7 +212,7 @@ class Session:
         folder = self.home.parent / f"{self.home.name}-bin"
         # one lesson in fifty is left out on purpose, which a page cannot show
         self.monkeypatch.setattr(
-            "ai_lessons.telling.filtering.EntryFilter._ablation", lambda *_: frozenset()
+            "ai_lessons.features.learning.filter.LearningFilter.omitted", lambda *_: frozenset()
         )
         started_by = {"ai-lessons": TELLS_ALL} | {
             name: PROGRAM_OF_A_FEATURE.format(name=name) for name in programs()

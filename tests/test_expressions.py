@@ -53,7 +53,7 @@ COMPUTED = {
     "app/entries.py", "features/tiers/evaluation.py",
     "features/harvest/statements.py",
     "git/hooks.py", "git/network.py", "interfaces/output.py",
-    "learning/selection.py", "model/__init__.py",
+    "model/outcomes.py", "model/__init__.py",
     "features/anchors/code_lines.py", "features/anchors/offers.py", "features/anchors/pins.py",
     "model/code_comments.py", "model/command_forms.py", "model/config.py",
     "model/layout.py", "model/lessons.py",

@@ -32,8 +32,9 @@ NOT_TO_LIST = {
     "search.ranking",
     "search.tokens",
     "search.terms",
-    "learning.statistics",
-    "learning.selection",
+    "features.learning.usages",
+    "model.outcomes",
+    "model.tallies",
 }
 NOT_TO_LIST |= {"model.command_forms", "model.transcripts"}
 

@@ -117,6 +117,8 @@ class Feature(NamedTuple):
       `app.index_upkeep`.
     - `guard`: asked before a write, with the library, the repository and the changes; raises
       Refused.
+    - `learned`: a class that says what the events of a repository teach, see
+      `app.learned.Learned`; `filter`: a class that tells by it, see `telling.filtering.EntryFilter`.
     - `tables`: `app.overview.Table`s by the page of `look` on which they stand, of a library.
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
@@ -169,6 +171,8 @@ class Feature(NamedTuple):
     refresh: str = ""
     reread: str = ""
     guard: str = ""
+    learned: str = ""
+    filter: str = ""
     tables: Mapping[str, str] = NOTHING
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()

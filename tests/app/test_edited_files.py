@@ -41,7 +41,7 @@ def test_a_secret_that_was_saved_by_hand_is_masked_wherever_it_would_be_shown(
     library = world.library
     shown = entries.show(library, PATH)
     answers = [
-        library.primary.usages and world.search("token for CI robot"),
+        library.primary.learned and world.search("token for CI robot"),
         shown,
         telling.context.find_context(library, ContextQuery(project="shop", query="robot")),
         entries.list_entries(library),

@@ -13,7 +13,7 @@ from ai_lessons.app import (
     validation,
 )
 from ai_lessons.app.answers import LessonDraft, RuleDraft
-from ai_lessons.learning.statistics import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.model.events import Event
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
 from real_world import Git, put_file
 
@@ -31,7 +31,7 @@ def found(world: World) -> list[tuple[str, str, str]]:
 
 def happened(world: World, entry: str, *words: str) -> None:
     world.library  # noqa: B018 - opens it
-    world.opened[-1].primary.usages.record([Event("", "", word, entry) for word in words])
+    world.opened[-1].primary.events.record([Event("", "", word, entry) for word in words])
 
 
 def later(world: World, day: str) -> None:
@@ -107,36 +107,6 @@ def test_lessons_that_were_wrong_or_superseded_are_not_asked_about(world: World)
     place(world, review_by="2026-10-01")
     assert len(found(world)) == 1
     place(world, OTHER, links=f"\n  - supersedes: {LESSON}")
-    assert found(world) == []
-
-
-def test_a_lesson_that_was_shown_often_and_never_helped_is_named(world: World) -> None:
-    place(world)
-    happened(world, LESSON, *[INJECTED] * 9)
-    assert found(world) == []
-    happened(world, LESSON, INJECTED)
-    assert found(world) == [(LESSON, "never_helpful", "it was shown 10 times and never helped")]
-    happened(world, LESSON, HELPFUL)
-    assert found(world) == []
-
-
-def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
-    script = "#!/bin/sh\nexit 1\n"
-    world.write("global/scripts/unversioned/run.sh", script)
-    world.committed(
-        "global/scripts/unversioned/run.sh.md",
-        f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n",
-    )
-    happened(world, SCRIPT, SCRIPT_OK, SCRIPT_FAILED, SCRIPT_FAILED)
-    assert found(world) == []
-    later(world, "2026-11-23")
-    happened(world, SCRIPT, SCRIPT_FAILED, SCRIPT_FAILED, SCRIPT_FAILED)
-    assert found(world) == [(SCRIPT, "failing", "its last 3 runs failed")]
-    editing.keep(world.library, SCRIPT)
-    assert found(world) == []
-    later(world, "2027-11-24")
-    assert len(found(world)) == 1
-    happened(world, SCRIPT, SCRIPT_OK)
     assert found(world) == []
 
 

@@ -24,6 +24,7 @@ from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
 from ai_lessons.app.setup import init_repository
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
+from ai_lessons.model.events import HELPFUL, Event
 from app.world import LESSON, OTHER, World, lesson, rule
 
 # made up, and put together so that no scanner finds them
@@ -168,13 +169,6 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
     assert sharing.save(world.library)[0]
 
 
-def test_a_note_of_feedback_with_a_secret_is_refused(world: World) -> None:
-    made = world.add("A lesson")
-    with pytest.raises(UsageError, match="note"):
-        editing.feedback(world.library, made.id, "helpful", SECRET)
-    assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
-
-
 def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:
     world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
     world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
@@ -270,7 +264,7 @@ def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -
     library = world.fresh(agent=f"agent {KEY}", session=KEY)
     made = editing.add_lesson(library, LessonDraft("A lesson"))
     proposals.suggest_rule(library, RuleDraft("A rule", "Because."))
-    editing.feedback(library, made.id, "helpful")
+    library.primary.events.record([Event("", "", HELPFUL, made.id)])
     sharing.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
     assert "Agent: agent …" in log
@@ -314,7 +308,7 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
     writing = {name: text for name, text in functions if any(call in text for call in WRITES)}
     assert len(writing) >= 5
     assert [name for name, text in writing.items() if not any(look in text for look in looks)] == [
-        "usage.share"
+        "events.share"
     ]
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.learning.statistics import NEEDED, Event
 from ai_lessons.model.edits import Edit
+from ai_lessons.model.events import NEEDED, Event
 from ai_lessons.telling import offers, start
 from app.world import World
 

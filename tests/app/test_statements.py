@@ -226,31 +226,3 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     assert firm.id in {lesson.id for lesson in listed_lessons(world.fresh()).entries}
     linking.link(world.fresh(), ZEBRA_ID, firm.id, relation)
     assert firm.id not in [summary.id for summary in context.context(world.fresh(), asked).lessons]
-
-
-def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(
-    world: World,
-) -> None:
-    made = lessons.add(world.library, PATTERN, by="user")
-    editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
-    assert only(world).firm, "it silences nothing"
-    said = editing.feedback(
-        world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check"
-    )
-    assert (said.usage.tallies.contradicted, "kept as a question" in said.notes[0]) == (0, True)
-    (asked,) = outdated.review(world.fresh())
-    assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
-    editing.keep(world.fresh(), made.id)
-    assert outdated.review(world.fresh()) == ()
-
-
-def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(
-    world: World,
-) -> None:
-    made = lessons.add(world.library, PATTERN, by="user")
-    drafted = world.add("Drafted", "Text.", origin="ai")
-    for _ in range(5):
-        for one in (made.id, drafted.id):
-            editing.feedback(world.fresh(), one, "contradicted")
-    found = context.context(world.fresh(), ContextQuery(budget=9))
-    assert [summary.id for summary in found.lessons] == [made.id]

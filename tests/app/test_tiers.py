@@ -14,7 +14,7 @@ from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.entries import Kind
 from ai_lessons.telling import context
 from ai_lessons.telling.start import at_the_start
-from app.world import ACME, LESSON, OTHER, Company, World, lesson, options, query, usage_of
+from app.world import ACME, LESSON, OTHER, Company, World, lesson, options, query
 from real_world import Git, put_file
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -224,13 +224,6 @@ class TestWriting:
         ]
         linking.unlink(library, OTHER, LESSON)
         assert entries.related(library, LESSON) == ()
-
-    def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
-        library = here.reading(*ALL)
-        for entry_id in (LESSON, OTHER, FROM_ACME):
-            editing.feedback(library, entry_id, "helpful")
-            assert usage_of(library, entry_id).tallies.helpful == 1
-        assert here.git(here.root("project"), "status", "--porcelain") == ""
 
 
 class TestRelations:

@@ -18,9 +18,9 @@ from ai_lessons.app.answers import (
 )
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
-from ai_lessons.learning.statistics import UsageTally
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.entries import LESSONS, Filter
+from ai_lessons.model.tallies import UsageTally
 from hash_embedder import HashEmbedder
 from real_world import Git, commit_all, put_file
 

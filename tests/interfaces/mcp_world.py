@@ -109,6 +109,7 @@ def over_stdio(*args: str, **environ: str) -> Iterator[Agent]:
 
 TOOLS_OF_FEATURES = {
     "add_resource": "intake",
+    "record_outcome": "learning",
     "load_lessons": "lesson_program",
     "promote": "tiers",
     "refresh_resource": "intake",

@@ -278,18 +278,6 @@ def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(
         assert (told.endswith(asked), told != "") == (True, asked != ""), told
 
 
-def test_feedback_takes_many_at_once(host: Host, lesson: str, run: Run) -> None:
-    done = json.loads(
-        run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A=ignored", "--json").out
-    )
-    assert [(one["handle"], one["outcome"]) for one in done] == [
-        (lesson, "helpful"),
-        ("L-8F3K2A", "ignored"),
-    ]
-    assert run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A").code == 2
-    assert run("contribute", "feedback", f"{lesson}=nice").code == 2
-
-
 def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str, run: Run) -> None:
     assert "no session" in run("recall", "sessions").out
     fails(host, SAID, session_id="s-1")

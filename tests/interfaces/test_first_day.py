@@ -109,7 +109,6 @@ def test_an_entry_is_named_by_its_title_or_its_path_too(
     ]  # fmt: skip
     for name, entry in names:
         assert run("show", name, "--json").json["id"] == entry, name
-    assert run("contribute", "feedback", "jira workflows api", "helpful").code == 0
     assert run("add", "--title", "Jira workflows API", "--content", "x").code == 0
     done = run("show", "jira workflows api")
     assert (done.code, "one of: " in done.err) == (3, True)

@@ -1,11 +1,9 @@
 """Disks, folders and copies that are set up in another way than ours: what the program does there, as people run it."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -132,30 +130,6 @@ def test_a_lesson_outlives_the_worktree_that_an_agent_wrote_it_in_and_one_moved_
     assert "Carts expire 1" in program("admin", "recover", "--list", cwd=shop).out
 
 
-def test_feedback_and_edits_of_an_entry_outlive_the_worktree_that_they_were_made_in(
-    shop: Path, git: Git
-) -> None:
-    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=shop).code == 0
-    git(shop, "add", ".ai")
-    git(shop, "commit", "-q", "-m", "lesson")
-    git(shop, "worktree", "add", "-q", "../agent", "-b", "agent")
-    handle = json.loads(program("list", "--json", cwd=shop).out)[0]["handle"]
-    agent = shop.parent / "agent"
-    assert program("contribute", "feedback", handle, "helpful", cwd=agent).code == 0
-    time.sleep(1.1)  # of the time of a commit git keeps whole seconds
-    assert (
-        program("contribute", "update", handle, "--content", "After an hour.", cwd=agent).code == 0
-    )
-    git(shop, "worktree", "remove", "--force", "../agent")
-    assert "Carts expire" in program("admin", "recover", "--list", cwd=shop).out
-    assert program("admin", "recover", cwd=shop).code == 0
-    assert "After an hour." in program("show", handle, cwd=shop).out
-    assert "Nothing to recover" in program("admin", "recover", "--list", cwd=shop).out
-    assert (
-        json.loads(program("show", handle, "--json", cwd=shop).out)["usage"]["times_helpful"] == 1
-    )
-
-
 def test_a_folder_that_git_ignores_is_said_and_what_was_swept_is_kept(shop: Path, git: Git) -> None:
     git(shop, "rm", "-rq", "--cached", ".ai")
     (shop / ".gitignore").write_text(".ai/\n")
@@ -249,28 +223,6 @@ def test_in_a_repository_that_a_group_shares_the_group_can_write_what_we_make(
         if ".git" not in file.parts or "ai-lessons" in file.parts or file.is_dir()
     ]
     assert [file for file in ours if not file.stat().st_mode & 0o020] == []
-
-
-def test_a_clone_that_was_copied_writes_events_under_a_name_of_its_own(
-    hermetic: Path, user: Path
-) -> None:
-    copied = hermetic / "copy"
-    assert program("add", "--title", "Carts expire", "--content", "Seen.", cwd=hermetic).code == 0
-    handle = json.loads(program("list", "--json", cwd=hermetic).out)[0]["handle"]
-    for number, repo in enumerate((user, user, copied, copied)):
-        if number == 2:
-            shutil.copytree(user, copied)
-        said = program(
-            "--repo", str(repo), "contribute", "feedback", handle, "helpful", cwd=hermetic
-        )
-        assert said.code == 0, said.err
-        assert program("--repo", str(repo), "admin", "save", cwd=hermetic).code == 0
-    clones = [
-        {folder.name for folder in (repo / ".ai-lessons/events").iterdir()}
-        for repo in (user, copied)
-    ]
-    assert [len(names) for names in clones] == [1, 2]
-    assert clones[0] < clones[1]
 
 
 def test_with_its_output_closed_a_command_does_its_job(hermetic: Path, user: Path) -> None:

@@ -20,8 +20,8 @@ from ai_lessons.approval.outcomes import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs, text_proposals
 from ai_lessons.interfaces.output import clean
-from ai_lessons.learning.selection import UNUSED
 from ai_lessons.model.entries import Kind
+from ai_lessons.model.tallies import UNUSED
 from interfaces.test_render import LESSON, RULE, VIEW, summary
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from ai_lessons.app.answers import Judged
+from ai_lessons.app.answers import Effect, Judged
 from ai_lessons.app.health import Stats
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View
-from ai_lessons.learning.selection import Effect
-from interfaces.world import LESSON, Run
+from interfaces.world import Run
 from real_world import Git
 
 
@@ -67,47 +66,6 @@ def test_a_worktree_whose_repository_moved_is_named_with_what_mends_it(
 
 
 # --- feedback, parameters and what was left out, through the door: as text and as data ---
-
-
-def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> None:
-    done = run("contribute", "feedback", "L-8F3K2A", "helpful", "--note", "saved an hour")
-    assert done.code == 0
-    told = "[L-8F3K2A] PUT /workflows replaces the entire resource: helpful\n  learned confidence: 0.80\n"
-    assert done.out.startswith(told)
-    data = run("contribute", "feedback", "L-8F3K2A", "ignored", "--json").json
-    assert (data["id"], data["outcome"]) == (LESSON, "ignored")
-    assert data["usage"] == run("recall", "show", "L-8F3K2A", "--json").json["usage"]
-    assert set(data["usage"]) == {
-        "times_injected", "times_helpful", "times_ignored", "times_contradicted", "last_used", "alpha", "beta",
-        "confidence", "seen_helpful", "seen_again",
-    }  # fmt: skip
-    assert "learned confidence: 0.77" in run("recall", "show", "L-8F3K2A").out
-
-
-def test_context_explains_what_it_left_out(run: Run, knowledge: Path) -> None:
-    run("contribute", "feedback", "L-8F3K2A", "contradicted")
-    shown = run("recall", "context", "--project", "jira-api", "--explain").out
-    assert (
-        "Left out:\n  [L-8F3K2A] PUT /workflows replaces the entire resource: contradicted more often (1)"
-        in shown
-    )
-    data = run("recall", "context", "--project", "jira-api", "--explain", "--json").json
-    assert [(one["handle"], one["reason"]) for one in data["left_out"]] == [("L-8F3K2A", "harm")]
-    assert "left_out" not in run("recall", "context", "--project", "jira-api", "--json").json
-
-
-def test_parameters_are_shown_and_reset(run: Run, knowledge: Path) -> None:
-    first = run("admin", "params", "--json").json
-    assert [one["name"] for one in first] == [
-        "injection_budget", "confidence_threshold", "semantic_similarity_threshold", "assessment_sample_rate",
-        "ablation_frequency",
-    ]  # fmt: skip
-    assert "1 to 20" in run("admin", "params", "injection_budget", "--reset").out
-    assert run("admin", "params", "--reset").code == 0
-    assert "no parameter 'gravity'" in run("admin", "params", "gravity").err
-    assert [one["value"] for one in run("admin", "params", "--json").json] == [
-        one["value"] for one in first
-    ]
 
 
 STATS = Stats(

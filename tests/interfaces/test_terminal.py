@@ -16,8 +16,8 @@ from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.output import View, cells, clean, line, table
-from ai_lessons.learning.selection import NotShown
 from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.outcomes import NotShown
 
 OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
         answers as answers, arrivals as arrivals, asking as asking, authorship as authorship,
         counted_elsewhere as counted_elsewhere, daemon_client as daemon_client,
         edited_files as edited_files, editing as editing, effects as effects, entries as entries,
-        gathering as gathering, health as health, history_of_entries as history_of_entries,
-        hit_pieces as hit_pieces, index_places as index_places, index_upkeep as index_upkeep,
-        judging as judging, kept_files as kept_files, lessons as lessons,
+        events as events, gathering as gathering, health as health,
+        history_of_entries as history_of_entries, hit_pieces as hit_pieces,
+        index_places as index_places, index_upkeep as index_upkeep, judging as judging,
+        kept_files as kept_files, learned as learned, lessons as lessons,
         link_effects as link_effects, linking as linking, meaning as meaning,
         merged_proposals as merged_proposals, migration as migration, notes as notes,
         open_repository as open_repository, options as options, outdated as outdated,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         review as review, rule_audit as rule_audit, rules_here as rules_here,
         rules_in_force as rules_in_force, scaffold as scaffold, search as search,
         search_index as search_index, secrets as secrets, setup as setup, sharing as sharing,
-        trust as trust, usage as usage, validation as validation, vector_sharing as vector_sharing,
+        trust as trust, validation as validation, vector_sharing as vector_sharing,
         versions_asked as versions_asked, workspace as workspace, write_checks as write_checks,
     )  # fmt: skip
 

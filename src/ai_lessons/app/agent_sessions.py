@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.app import secrets
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git.files import read_file, translated, write_all
-from ai_lessons.learning.selection import ShownEntry, carried_out, same_job
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.outcomes import ShownEntry, carried_out, same_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

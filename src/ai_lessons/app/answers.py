@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.git.history import FileRevision
-    from ai_lessons.learning.kept import RuleSessions
-    from ai_lessons.learning.selection import NotShown, ShownEntry
-    from ai_lessons.learning.statistics import Counted, ParameterState, UsageTally
     from ai_lessons.model.chunks import TextSection
+    from ai_lessons.model.outcomes import NotShown, ShownEntry
+    from ai_lessons.model.tallies import Counted, RuleSessions, UsageTally
     from ai_lessons.search import rows
     from ai_lessons.search.catalog_reader import Tally
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     Revision: TypeAlias = FileRevision
     CountedElsewhere: TypeAlias = Counted
     Usage: TypeAlias = UsageTally
-    Parameter: TypeAlias = ParameterState
     ToldEarlier: TypeAlias = ShownEntry
     Left: TypeAlias = NotShown
     IndexStatus: TypeAlias = rows.IndexStatus
@@ -439,6 +437,22 @@ class KeptRule(NamedTuple):
     title: str
     sessions: RuleSessions
     line: str
+
+
+class Effect(NamedTuple):
+    """The effect of showing a lesson.
+
+    The difference of the shares of good sessions, with its 95 % interval.
+
+    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in
+    it.
+    """
+
+    shown: int
+    left_out: int
+    difference: float
+    low: float
+    high: float
 
 
 class Judged(NamedTuple):

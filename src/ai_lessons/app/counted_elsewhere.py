@@ -10,52 +10,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.learning import statistics
-from ai_lessons.learning.statistics import COUNTED, Counted, Event
+from ai_lessons.model.entries import stated_id
+from ai_lessons.model.events import COUNTED, Event, read_line
+from ai_lessons.model.tallies import Counted
 
 if TYPE_CHECKING:
-    from ai_lessons.app.usage import Usages
+    from ai_lessons.app.events import Events
 
 # Characters of a ULID that say when; what stands later in a log is later
 _TIME = 10
 _MARK = f'"event":"{COUNTED}"'.encode()
 
 
-def events(usages: Usages) -> dict[str, Event]:
+def events(log: Events) -> dict[str, Event]:
     """The newest of each entry and parameter, by id and name."""
     newest: dict[str, Event] = {}
-    for file in usages.log.files():
+    for file in log.log.files():
         data = file.read()
         if _MARK not in data:
             # a log may hold a million lines
             continue
-        rows = (row for row in data.split(b"\n") if _MARK in row)
-        for event in filter(
-            None, (statistics.read_line(row.decode("utf-8", "replace")) for row in rows)
-        ):
+        for row in data.split(b"\n"):
+            event = None
+            if _MARK in row:
+                event = read_line(row.decode("utf-8", "replace"))
+            if event is None or event.event != COUNTED:
+                continue
             before = newest.get(event.entry)
-            if event.event == COUNTED and (before is None or before.id[:_TIME] <= event.id[:_TIME]):
+            if before is None or before.id[:_TIME] <= event.id[:_TIME]:
                 newest[event.entry] = event
     return newest
 
 
-def of_entries(usages: Usages) -> dict[str, Counted]:
+def of_entries(log: Events) -> dict[str, Counted]:
     """What was counted of entries, by their ids."""
-    every = events(usages)
     entries: dict[str, Counted] = {}
-    for name, event in every.items():
-        if name not in statistics.DEFINITIONS:
+    for name, event in events(log).items():
+        # a parameter has a name, and no id
+        if stated_id(name) is not None:
             entries[name] = Counted.of(event)
     return entries
 
 
-def of_parameters(usages: Usages) -> dict[str, str]:
+def of_parameters(log: Events) -> dict[str, str]:
     """Where another tool left each parameter, in words."""
-    rows = {}
-    for name, event in events(usages).items():
-        if name in statistics.DEFINITIONS:
-            rows[name] = event.edge
-    return {
-        name: f"{row.get('value', 0):g} after {row.get('observations', 0):g} outcomes"
-        for name, row in rows.items()
-    }
+    words = {}
+    for name, event in events(log).items():
+        if stated_id(name) is None:
+            value, seen = event.edge.get("value", 0), event.edge.get("observations", 0)
+            words[name] = f"{value:g} after {seen:g} outcomes"
+    return words

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library
-    from ai_lessons.learning.statistics import Event
+    from ai_lessons.model.events import Event
 
 
 class Patience(NamedTuple):
@@ -226,7 +226,7 @@ class DaemonClient:
         """Write events down, by the helper if there is one."""
         # the ids are made here: where the helper wrote them and its answer was lost, writing them
         # again counts once
-        self("record", app.usage.stamped(happened, self.options.now()))
+        self("record", app.events.stamped(happened, self.options.now()))
 
     @cached_property
     def _place(self) -> Path | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
 from ai_lessons.app import authorship, secrets
@@ -17,16 +17,6 @@ from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.git.store import Applied, Change
-from ai_lessons.learning.statistics import (
-    ABLATION,
-    ASSESSMENT,
-    CONTRADICTED,
-    NOTHING,
-    OBSERVED,
-    Event,
-    curiosity,
-    learned,
-)
 from ai_lessons.model import (
     expression,
     failures,
@@ -42,7 +32,6 @@ from ai_lessons.model.entries import (
     UNVERSIONED,
     Kind,
     Pattern,
-    json_fields,
 )
 from ai_lessons.model.layout import blob_id, project_name
 from ai_lessons.model.texts import decode, escaped
@@ -56,23 +45,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import LessonDraft, Written
     from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library, RepositorySession
-    from ai_lessons.learning.statistics import UsageTally
     from ai_lessons.model.entries import Entry, EntrySummary
-
-
-@json_fields(entry=True)
-class Feedback(NamedTuple):
-    """What was said of an entry, and how it stands with that."""
-
-    entry: EntrySummary
-    outcome: str
-    usage: UsageTally
-    notes: tuple[str, ...] = ()
-
-    def for_agents(self) -> dict[str, Any]:
-        """Of the entry only how to call it."""
-        entry = {"id": self.entry.id, "handle": self.entry.handle, "title": self.entry.title}
-        return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
 
 
 # A note
@@ -281,7 +254,7 @@ def update(
         )
     subject = f"Update {summary.kind}: {keys.get('title') or summary.title}"
     done = change(repo, summary, changes, subject, content=content, project=project, versions=plain)
-    repo.usages.note_status(summary, changes.get("status"))
+    repo.note_status(summary, changes.get("status"))
     unmatched = app.project_code.unmatched(
         repo, changes.get("applies_to"), project or summary.project
     )
@@ -409,7 +382,7 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     if summary.told_by and not repo.options.agent:
         authorship.remember(repo, authorship.USER, entry)
     done = change(repo, summary, changes, f"Keep {summary.kind}: {summary.title}")
-    repo.usages.note_status(summary, summary.status)
+    repo.note_status(summary, summary.status)
     return done._replace(notes=(*done.notes, *renewed.notes, *renewed.changed))
 
 
@@ -551,35 +524,3 @@ def remove(repo: RepositorySession, every: Sequence[EntrySummary]) -> tuple[Writ
     repo.keep_edits(list(files))
     applied = repo.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
     return (*proposed, *repo.reports(summaries, applied))
-
-
-def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
-    """Say that an entry was helpful, ignored or contradicted: one event. Raises Refused."""
-    repo, summary = opened.holding(ref)
-    repo.refuse_other_formats()
-    usages = repo.usages
-    if not usages.recording:
-        raise Refused(
-            "this repository records no events",
-            hint="record them: ai-lessons admin config set events true",
-        )
-    if outcome == CONTRADICTED and repo.options.agent and summary.firm:
-        question = "says that it is contradicted"
-        if note:
-            question += f": {note}"
-        authorship.ask(repo, summary, question)
-        kept = f"{summary.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
-        return Feedback(summary, outcome, usages.of(summary), (kept,))
-    before = usages.tallies([summary.id]).get(summary.id, NOTHING)
-    events = [
-        Event("", "", outcome, summary.id, note=note),
-        *learned(outcome, usages.edge_of(summary.id)),
-    ]
-    if repo.options.session and summary.kind is Kind.LESSON:
-        # where there are sessions, how much is left to learn says how often to ask, and how often
-        # to leave out
-        for parameter, counts in ((ASSESSMENT, before.outcomes), (ABLATION, before.left_out)):
-            left = round(curiosity(counts), 6)
-            events.append(Event("", "", OBSERVED, parameter, value=left, weight=1.0))
-    usages.record(events)
-    return Feedback(summary, outcome, usages.of(summary))

@@ -56,11 +56,11 @@ def show(
     approval, kept = None, None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
-        kept = repo.usages.kept([summary]).get(summary.id)
+        kept = repo.learned.kept([summary]).get(summary.id)
     usage, silent = None, ""
     if summary.kind is Kind.LESSON:
         usage = _usage_of(repo, summary)
-        silent = repo.usages.silent([summary]).get(summary.id, "")
+        silent = repo.learned.silent([summary]).get(summary.id, "")
     return Shown(
         entry=app.link_effects.vouched(
             opened.reading, app.notes.with_verdicts(opened.reading, [summary])[0]
@@ -92,8 +92,8 @@ def _notes(opened: Library, repo: RepositorySession, summary: EntrySummary) -> t
 
 def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:
     """How a lesson has done here, and what another tool counted of it where an import brought that."""
-    usage = repo.usages.of(lesson)
-    return usage._replace(elsewhere=app.counted_elsewhere.of_entries(repo.usages).get(lesson.id))
+    usage = repo.learned.of(lesson)
+    return usage._replace(elsewhere=app.counted_elsewhere.of_entries(repo.events).get(lesson.id))
 
 
 def difference(path: str, old: str, new: str) -> str:

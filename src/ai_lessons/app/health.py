@@ -1,4 +1,4 @@
-"""The doctor, what waits, statistics, and the parameters that learn."""
+"""The doctor, what waits, and statistics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import app, extensions
 from ai_lessons.app import meaning, outdated, program_hooks, scaffold
 from ai_lessons.app.kept_files import taken_away
-from ai_lessons.app.usage import JUDGED
 from ai_lessons.app.validation import attribute_problems, entry_files
-from ai_lessons.errors import AiLessonsError, NotFound, Refused
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import hooks, plumbing
 from ai_lessons.git.approval_branch import branch_name
 from ai_lessons.git.store import AUTOCOMMIT
 from ai_lessons.git.uncommitted import ignored_entries, loose
-from ai_lessons.learning.selection import Effect, measured
-from ai_lessons.learning.statistics import DEFINITIONS, RESET, Event, ParameterState
 from ai_lessons.model import layout
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Filter, Kind, Relation, handle
@@ -30,7 +27,7 @@ from ai_lessons.model.texts import first_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ai_lessons.app.answers import Judged, KeptRule
+    from ai_lessons.app.answers import Effect, Judged, KeptRule
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.model import Where
 
@@ -459,8 +456,7 @@ def stats(library: Library) -> Stats:
     sizes = repo.current().sizes()
     state = repo.store.state_dir
     status = repo.index.status()
-    most, least = repo.usages.judged()
-    cache = repo.usages.cache
+    learned = repo.learned.figures()
     pairs = []
     for edge in repo.catalog.edges():
         if edge.relation == Relation.RELATED_TO:
@@ -480,13 +476,6 @@ def stats(library: Library) -> Stats:
         commits_30_days = 0
     else:
         commits_30_days = int(recent.text)
-    if cache:
-        damaged_events = cache.damaged()
-    else:
-        damaged_events = 0
-    ablation = None
-    if cache:
-        ablation = measured(cache.in_sessions())
     return Stats(
         **sizes._asdict(),
         catalog_bytes=sum(file.stat().st_size for file in state.glob("catalog.sqlite*")),
@@ -496,33 +485,17 @@ def stats(library: Library) -> Stats:
         pending=len(repo.store.pending()),
         taken_away=len(taken_away(repo)),
         commits_30_days=commits_30_days,
-        most_useful=most,
-        least_useful=least,
-        damaged_events=damaged_events,
-        ablation=ablation,
+        most_useful=learned.most_useful,
+        least_useful=learned.least_useful,
+        damaged_events=learned.damaged_events,
+        ablation=learned.ablation,
         clusters=tuple(
             len(cluster)
             for cluster in clusters(pair for pair in pairs if {*pair} <= summaries.keys())
         ),
         approval_lead_time=_lead_time(repo),
-        kept=_kept_rules(repo),
+        kept=learned.kept,
     )
-
-
-def _kept_rules(repo: RepositorySession) -> tuple[KeptRule, ...]:
-    """The rules in force that checks saw in sessions, the least followed first."""
-    rules = repo.current().select(Filter(kinds=frozenset({Kind.RULE})))
-    kept = []
-    for rule in repo.usages.kept(rules).values():
-        if rule.sessions.in_scope or rule.sessions.ignored:
-            kept.append(rule)
-    kept.sort(key=_least_followed)
-    return tuple(kept[:JUDGED])
-
-
-def _least_followed(rule: KeptRule) -> tuple[int, int, int, str]:
-    sessions = rule.sessions
-    return -sessions.not_followed, -sessions.broken, -sessions.in_scope, rule.handle
 
 
 def _lead_time(repo: RepositorySession) -> int | None:
@@ -546,32 +519,3 @@ def _lead_time(repo: RepositorySession) -> int | None:
     if not done.code:
         return round(median(max(at - int(proposed), 0) for at, proposed in times))
     return None
-
-
-def params(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
-    """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
-    if name is not None and name not in DEFINITIONS:
-        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
-    usages = library.primary.usages
-    elsewhere = app.counted_elsewhere.of_parameters(usages)
-    states = (state for state in usages.parameters().values() if name in {None, state.name})
-    params = []
-    for state in states:
-        params.append(state._replace(elsewhere=elsewhere.get(state.name, "")))
-    return tuple(params)
-
-
-def params_reset(library: Library, name: str | None = None) -> tuple[ParameterState, ...]:
-    """Forget what one parameter, or all, learned. Raises NotFound, Refused: no events here."""
-    params(library, name)
-    repo = library.primary
-    repo.refuse_other_formats()
-    if not repo.usages.recording:
-        raise Refused(
-            "this repository records no events",
-            hint="record them: ai-lessons admin config set events true",
-        )
-    repo.usages.record(
-        [Event("", "", RESET, parameter) for parameter in ([name] if name else DEFINITIONS)]
-    )
-    return params(library, name)

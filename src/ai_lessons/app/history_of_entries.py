@@ -287,7 +287,7 @@ def why(library: Library, ref: str) -> Why:
         lines += filter(None, [_reason(repo, summary)])
         if approval.unapproved_change:
             lines.append("an unapproved change of it exists; the approved text is in force")
-    return Why(summary, approval, tuple(lines), repo.usages.of(summary))
+    return Why(summary, approval, tuple(lines), repo.learned.of(summary))
 
 
 def _linked(

@@ -113,7 +113,7 @@ def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wri
     )
     left = promoted_to(repo.catalog.fields(summary.id))
     done = change(repo, summary, changes, "wrong", f"Mark lesson wrong: {summary.title}")
-    repo.usages.note_status(summary, Status.WRONG.value)
+    repo.note_status(summary, Status.WRONG.value)
     notes = (f"it still stands in {name}: take it out there by hand" for name in left)
     return done._replace(notes=(*done.notes, *notes))
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.learning import statistics
     from ai_lessons.model.links import Edge
+    from ai_lessons.model.tallies import UsageTally
     from ai_lessons.search.catalog_reader import CatalogReader
 
 
@@ -99,11 +99,11 @@ def nearer_first(repo: Reading, hits: Sequence[Hit]) -> list[Hit]:
     return ordered
 
 
-def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, statistics.UsageTally]:
+def usages_of(repo: Reading, summaries: Sequence[EntrySummary]) -> dict[str, UsageTally]:
     """How entries have done, by id; the repository of each is asked."""
-    usages: dict[str, statistics.UsageTally] = {}
+    usages: dict[str, UsageTally] = {}
     for place in repo.every:
-        usages |= place.usages.several(
+        usages |= place.learned.several(
             [summary for summary in summaries if summary.tier == place.options.tier]
         )
     return usages
@@ -113,7 +113,7 @@ def silent(repo: Reading, summaries: Collection[EntrySummary]) -> dict[str, str]
     """Why entries are not shown unasked, by id; the repository of each is asked."""
     reasons: dict[str, str] = {}
     for place in repo.every:
-        reasons |= place.usages.silent(
+        reasons |= place.learned.silent(
             summary for summary in summaries if summary.tier == place.options.tier
         )
     return reasons

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import extensions
 from ai_lessons.app import authorship, project_code, repetitions
 from ai_lessons.app.link_effects import superseded_by
-from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.model import expression
 from ai_lessons.model.checks import day_of
 from ai_lessons.model.entries import EntrySummary, Filter, Kind, json_fields
@@ -39,8 +38,6 @@ class Outdated(NamedTuple):
 
 # How long what was looked at is not asked about again
 REST = timedelta(days=180)
-# A script whose last runs, so many, all failed is asked about
-FAILURES = 3
 
 
 def review(library: Library) -> tuple[Outdated, ...]:
@@ -92,11 +89,9 @@ class Review:
     def everything(self) -> Iterator[Outdated]:
         """Entries with what there is to say of them.
 
-        Not followed, whose code changed most, then the oldest first.
+        First what features name, in their order, then the oldest first.
         """
         catalog = self._repo.current()
-        self._tallies = self._repo.usages.tallies()
-        self._cache = self._repo.usages.cache
         self._asked = authorship.questions(self._repo)
         self._repeated = repetitions.repetitions(self._repo)
         self._of_features: dict[str, list[Outdated]] = {}
@@ -112,15 +107,7 @@ class Review:
             (entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items()
         )
         self._quotes = {entry_id: quote[1] for entry_id, quote in texts if quote}
-        self._kept = self._repo.usages.kept(
-            rule for rule in summaries.values() if rule.kind is Kind.RULE
-        )
-        not_followed = [rule for rule, kept in self._kept.items() if kept.sessions.not_followed]
-        not_followed.sort(key=lambda rule: -self._kept[rule].sessions.not_followed)
-        first = [
-            *not_followed,
-            *(entry_id for entry_id in self._of_features if entry_id in summaries),
-        ]
+        first = [entry_id for entry_id in self._of_features if entry_id in summaries]
         for summary in ({entry_id: summaries[entry_id] for entry_id in first} | summaries).values():
             findings = list(self._findings(summary))
             if findings and (
@@ -145,12 +132,6 @@ class Review:
         yield from self._of_features.get(summary.id, ())
         if resting:
             return
-        if kept := self._kept.get(summary.id):
-            if kept.sessions.not_followed:
-                yield Outdated(summary, "not_followed", kept.line)
-            elif kept.sessions.kept_untold:
-                yield Outdated(summary, "never_broken", kept.line)
-        tally = self._tallies.get(summary.id)
         if quote := self._quotes.get(summary.id):
             yield Outdated(
                 summary,
@@ -163,23 +144,6 @@ class Review:
             yield Outdated(summary, "applies_to", fault)
         if summary.id in self._repeated:
             yield Outdated(summary, "repeats", self._repeated[summary.id])
-        # A lesson that was shown so often and never helped is asked about
-        if summary.kind is Kind.LESSON and tally and not tally.helpful and tally.injected >= 10:
-            yield Outdated(
-                summary, "never_helpful", f"it was shown {tally.injected} times and never helped"
-            )
-        if (
-            summary.kind is Kind.SCRIPT
-            and self._cache
-            and tally
-            and tally.script_failed >= FAILURES
-        ):
-            runs = []
-            for _, word in self._cache.history(summary.id):
-                if word in {SCRIPT_OK, SCRIPT_FAILED}:
-                    runs.append(word)
-            if SCRIPT_OK not in runs[-FAILURES:]:
-                yield Outdated(summary, "failing", f"its last {FAILURES} runs failed")
 
 
 # With what the text of a draft begins

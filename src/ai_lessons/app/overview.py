@@ -12,8 +12,14 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
 
 
+class Handle(str):
+    """A cell that names an entry, and leads to it."""
+
+    __slots__ = ()
+
+
 class Table(NamedTuple):
-    """A table, or only a sentence (`summary`). A cell may be an `EntrySummary`, which is a link.
+    """A table, or only a sentence (`summary`).
 
     `nothing` stands in the place of rows where there is none.
     """

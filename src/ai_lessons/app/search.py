@@ -466,7 +466,7 @@ def _facts(
     """What ranks an entry besides its text, of those that may be shown."""
     aliases, standings = repo.reading_config.tag_aliases, dict[str, float]()
     for place in repo.every:
-        standings |= place.usages.standings(summaries.values())
+        standings |= place.learned.standings(summaries.values())
     facts: dict[str, RankingFacts] = {}
     for entry_id, summary in summaries.items():
         if _passes(summary, query, aliases):

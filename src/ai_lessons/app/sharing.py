@@ -302,7 +302,7 @@ def sync(
     write_checks.refuse_waiting(repo)
     write_checks.refuse_sharing(repo, remote_branch.where(repo.store, remote).remote)
     before = repo.store.head().commit
-    _, event_notes = repo.usages.share(at_least=1)
+    _, event_notes = repo.events.share(at_least=1)
     done = git_sync.sync(
         repo.store,
         remote=remote,
@@ -540,7 +540,7 @@ def save(
         edits = _commit_edits(library, agreed)
     else:
         edits = Applied()
-    events, event_notes = repo.usages.share(at_least=1)
+    events, event_notes = repo.events.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
     notes = [*event_notes, *edits.notes, *saved.messages]

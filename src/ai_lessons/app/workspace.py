@@ -22,7 +22,8 @@ from ai_lessons.git.journal import Journal
 from ai_lessons.git.store import AS_IT_IS, Change, Job
 from ai_lessons.git.worktree import locate, shared_files, walk
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, TierPlace
-from ai_lessons.model.entries import Kind
+from ai_lessons.model.entries import Kind, Status
+from ai_lessons.model.events import RESTORED, WRONG, Event
 from ai_lessons.model.layout import CONFIG_PATH
 from ai_lessons.search.catalog_reader import CatalogReader
 
@@ -31,12 +32,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.answers import Imported, Written
+    from ai_lessons.app.events import Events
+    from ai_lessons.app.learned import Learned
     from ai_lessons.app.options import Options
     from ai_lessons.app.search_index import Embedders, Indexing
-    from ai_lessons.app.usage import Usages
     from ai_lessons.app.write_checks import Planned
     from ai_lessons.git.store import Applied
-    from ai_lessons.learning.statistics import Event
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import Entry, EntrySummary
     from ai_lessons.search.catalog import Catalog, CatalogRefresh
@@ -76,7 +77,7 @@ class RepositorySession(OpenRepository):
 
     def close(self) -> None:
         """Close everything that was opened."""
-        for name in ("usages", "indexing", "catalog"):
+        for name in ("learned", "indexing", "catalog"):
             if name in self.__dict__:
                 self.__dict__[name].close()
 
@@ -194,9 +195,25 @@ class RepositorySession(OpenRepository):
         return 0
 
     @cached_property
-    def usages(self) -> Usages:
+    def events(self) -> Events:
         """What happened to entries."""
-        return app.usage.Usages(self)
+        return app.events.Events(self)
+
+    @cached_property
+    def learned(self) -> Learned:
+        """What that teaches of them, where a feature learns."""
+        return app.learned.learned_of(self)
+
+    def note_status(self, summary: EntrySummary, status: str | None) -> None:
+        """Write down that an entry, which stood as `summary` says, was marked wrong or is active again."""
+        wrong, before = Status.WRONG.value, summary.status
+        word = ""
+        if status == wrong != before:
+            word = WRONG
+        if status == Status.ACTIVE.value and (before == wrong or self.learned.silent([summary])):
+            word = RESTORED
+        if word:
+            self.events.record_if_possible([Event("", "", word, summary.id)])
 
     @property
     def has_index(self) -> bool:
@@ -230,7 +247,7 @@ class RepositorySession(OpenRepository):
             (key, app.secrets.masked(value))
             for key, value in (*trailers, *self.refuse_secrets(changes))
         ]
-        self.usages.share()
+        self.events.share()
         self.set_autocommit()
         return self.store.apply(
             Job(app.secrets.masked(subject), changes, trailers, app.write_checks.actor(self))
@@ -613,7 +630,7 @@ class Library:
             by_repo.setdefault(self.reading.of(event.entry), []).append(event)
         results: list[str] = []
         for repo, events in by_repo.items():
-            for note in repo.usages.record_if_possible(events):
+            for note in repo.events.record_if_possible(events):
                 results.append(note)
         return results
 

@@ -15,6 +15,26 @@ from ai_lessons.extensions import CommandRow, Feature, PromptRow
 # in the order of the help
 ROWS: tuple[Feature, ...] = (
     Feature(
+        "learning",
+        commands=(
+            CommandRow(
+                ("contribute", "feedback"),
+                "commands:feedback",
+                after="suggest-rule",
+                section="Commands",
+            ),
+            CommandRow(("admin", "params"), "commands:params", after="audit"),
+        ),
+        learned="usages:Usages",
+        filter="filter:LearningFilter",
+        outdated="review:outdated",
+        tables={"learning": "overview:tables"},
+        answers={
+            "`contribute feedback`; of several an array": "jobs:Feedback",
+            "`admin params`": "parameters:ParameterState[]",
+        },
+    ),
+    Feature(
         "look",
         commands=(
             CommandRow(

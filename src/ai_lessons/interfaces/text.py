@@ -16,7 +16,7 @@ from ai_lessons.model.lessons import vouching
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app import agent_sessions, answers, editing, health
+    from ai_lessons.app import agent_sessions, answers, health
     from ai_lessons.app.answers import Answer, Approval, Hit, Shown
     from ai_lessons.interfaces.output import View
     from ai_lessons.model.entries import EntrySummary
@@ -476,11 +476,6 @@ def diff(text: str, view: View) -> str:
     return "\n".join(results)
 
 
-def feedback(value: editing.Feedback, view: View) -> str:
-    """What was said of which entry, and how it stands with that."""
-    return block(f"{view.named(value.entry)}: {line(value.outcome)}", usage(value.usage, view))
-
-
 def why_told(values: Sequence[answers.ToldEarlier], view: View) -> str:
     """A line for each entry that was told: when, why, and what came of it."""
     rows = []
@@ -559,29 +554,6 @@ def left_out(values: Sequence[answers.Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
     rows = (f"{view.named(candidate.entry)}: {line(candidate.detail)}" for candidate in values)
     return block(view.paint("Left out:", "heading"), rows)
-
-
-def params(values: Sequence[answers.Parameter], view: View) -> str:
-    """Parameters that learn: where each stands, in which range, and how sure that is."""
-    header = ("PARAMETER", "VALUE", "RANGE", "UNCERTAINTY", "SEEN", "WHAT IT IS")
-    rows = []
-    for param in values:
-        rows.append(
-            (
-                param.name,
-                f"{param.value:.3g}",
-                f"{param.low:g} to {param.high:g}",
-                f"{param.uncertainty:.2f}",
-                f"{param.observations:,}",
-                param.help,
-            )
-        )
-    left_there = (
-        f"another tool left {param.name} at {param.elsewhere}"
-        for param in values
-        if param.elsewhere
-    )
-    return "\n".join((table(header, rows, view, flexible=(5,)), *left_there))
 
 
 def learned(value: health.Stats, view: View) -> list[str]:

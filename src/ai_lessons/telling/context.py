@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import app
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query
 from ai_lessons.git.external_files import names_in_project
-from ai_lessons.learning.selection import CHOICE
 from ai_lessons.model import failures
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -22,7 +21,7 @@ from ai_lessons.model.entries import (
 from ai_lessons.model.layout import any_match, globs
 from ai_lessons.search.answer_chance import BAR
 from ai_lessons.search.ranking import context_boost, context_weights
-from ai_lessons.telling.filtering import Candidate, EntryFilter, injection_events
+from ai_lessons.telling.filtering import CHOICE, Candidate, entry_filter, injection_events
 from ai_lessons.telling.offers import Occasion, helping, of_features
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
                 snippet=" | ".join(filter(None, parts)) or summary.snippet
             )
         return result._replace(entries=tuple(entries))
-    injecting = EntryFilter(repo, query.budget)
+    injecting = entry_filter(repo, query.budget)
     asked = _Asked(repo, query, injecting.budget)
     rules = asked.rules()
     # `tell` leaves out what is superseded, contradicted or gone, so it gets far more than it may

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.git.external_files import in_project
-from ai_lessons.learning.selection import CHOICE, NotShown, carried_out
 from ai_lessons.model import command_forms, failures
 from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
+from ai_lessons.model.outcomes import NotShown, carried_out
 from ai_lessons.search.terms import BAR, EDIT_BAR, TERMS, edit_bar, prompt_bar
-from ai_lessons.telling.filtering import Candidate, EntryFilter
+from ai_lessons.telling.filtering import CHOICE, Candidate, entry_filter
 from ai_lessons.telling.matching import (
     SYMBOL,
     about_command,
@@ -266,7 +266,7 @@ def helping(
             else:
                 why = f"keeps a failure like this one ({likely:.2f})"
             candidates.append(Candidate(summary, why, chance=likely))
-    return EntryFilter(repo, None, most or CHOICE.few).tell(
+    return entry_filter(repo, None, most or CHOICE.few).tell(
         Moment.TOOL_FAILED, candidates, shown_ids
     )
 
@@ -345,7 +345,7 @@ def _filtered(
         personal = offer.summary.tier in {"user", "project"}
         nearness = 0.5 * (offer.summary.project == project) + 0.25 * personal
         candidates.append(Candidate(offer.summary, offer.why, level=level, closeness=nearness))
-    offered = EntryFilter(repo, None, most).tell(moment, candidates, shown, project)
+    offered = entry_filter(repo, None, most).tell(moment, candidates, shown, project)
     reasons = {name: offer.why for name, offer in offers.items()}
     return offered._replace(why=reasons | {**offered.why})
 

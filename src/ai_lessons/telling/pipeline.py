@@ -20,21 +20,12 @@ from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_remembered
 from ai_lessons.app.answers import Context
 from ai_lessons.errors import NotFound
-from ai_lessons.learning.selection import NotShown, ShownEntry, after_command, corrects
-from ai_lessons.learning.statistics import (
-    BROKEN,
-    HELD,
-    NEEDED,
-    PASSED,
-    RECURRED,
-    STOPPED,
-    TOLD,
-    Event,
-)
 from ai_lessons.model import command_forms, failures, simple_commands
 from ai_lessons.model.decisions import strongest
 from ai_lessons.model.entries import EntrySummary, Moment
+from ai_lessons.model.events import BROKEN, HELD, NEEDED, PASSED, RECURRED, STOPPED, TOLD, Event
 from ai_lessons.model.lessons import is_pasted, weight
+from ai_lessons.model.outcomes import NotShown, ShownEntry, after_command, corrects
 from ai_lessons.model.plain import AgentText, behind, line
 from ai_lessons.telling import words
 from ai_lessons.telling.enforcing import NOTHING as NOTHING_ENFORCED

@@ -10,18 +10,19 @@ from ai_lessons.app.answers import Context
 from ai_lessons.app.link_effects import farther_copies, suppressed, usages_of
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.git import external_files
-from ai_lessons.learning.selection import STARTER, NotShown
 from ai_lessons.model import agent_hosts, command_forms, expression
 from ai_lessons.model.entries import GLOBAL_PROJECT, EntrySummary, Filter, Kind
 from ai_lessons.model.names import names_of_summary
+from ai_lessons.model.outcomes import NotShown
 from ai_lessons.model.statements import says
+from ai_lessons.telling.filtering import STARTER
 from ai_lessons.telling.matching import project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.learning.statistics import UsageTally
+    from ai_lessons.model.tallies import UsageTally
 
 
 class StartLimits(NamedTuple):

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.app.answers import Context
-    from ai_lessons.learning.selection import NotShown
     from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.outcomes import NotShown
     from ai_lessons.telling.enforcing import Breach
 
 # why an entry comes

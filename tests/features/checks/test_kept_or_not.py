@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ai_lessons.app import editing, entries, health, outdated, proposals, review
+from ai_lessons.app import entries, health, outdated, proposals, review
 from ai_lessons.app.answers import RuleDraft
-from ai_lessons.learning.kept import LEAST, RuleSessions, line_of
-from ai_lessons.learning.statistics import (
+from ai_lessons.features.learning import jobs as learning_jobs
+from ai_lessons.features.learning.kept import line_of
+from ai_lessons.model.entries import ulid
+from ai_lessons.model.events import (
     ALLOWED,
     BROKEN,
     IGNORED,
@@ -23,10 +25,8 @@ from ai_lessons.learning.statistics import (
     Event,
     read_lines,
 )
-from ai_lessons.learning.statistics import (
-    line_of as event_line,
-)
-from ai_lessons.model.entries import ulid
+from ai_lessons.model.events import line_of as event_line
+from ai_lessons.model.tallies import LEAST, RuleSessions
 from app.world import LESSON, World, lesson
 
 DENYING = {"regex": "put\\(", "bad": "put(1)", "good": "get(1)", "enforce": "deny"}
@@ -57,12 +57,12 @@ def happened(world: World, rule: str, session: str, *words: str) -> None:
         at = BEGIN + timedelta(seconds=second)
         name = ulid(int(at.timestamp() * 1000), next(NUMBERS).to_bytes(10, "big"))
         events.append(Event(name, f"{at:%Y-%m-%dT%H:%M:%SZ}", word, rule, session))
-    world.fresh().primary.usages.record(events)
+    world.fresh().primary.events.record(events)
 
 
 def sessions(world: World, rule: str) -> RuleSessions:
     summary = entries.show(world.fresh(), rule).entry
-    kept = world.fresh().primary.usages.kept([summary])
+    kept = world.fresh().primary.learned.kept([summary])
     return kept[rule].sessions if kept else RuleSessions()
 
 
@@ -166,7 +166,7 @@ def test_a_prompt_that_is_like_a_rule_is_no_evidence_against_it(world: World) ->
 def test_the_word_of_older_logs_counts_as_a_need(world: World) -> None:
     rule = a_rule(world)
     happened(world, rule, "a", "unheeded")
-    assert world.fresh().primary.usages.tallies([rule])[rule].needed == 1
+    assert world.fresh().primary.learned.tallies([rule])[rule].needed == 1
     assert "unheeded" not in USES
     row = json.dumps(
         {"id": ulid(1, bytes(10)), "at": "2026-11-21T00:00:00Z", "event": "unheeded", "entry": rule}
@@ -178,8 +178,8 @@ def test_the_word_of_older_logs_counts_as_a_need(world: World) -> None:
 def test_what_is_stated_of_a_rule_itself_counts(world: World) -> None:
     checked, unchecked = a_rule(world), a_rule(world, "Ask Ada", None)
     for rule in (checked, unchecked):
-        editing.feedback(world.fresh(), rule, IGNORED)
-        editing.feedback(world.fresh(), rule, IGNORED)
+        learning_jobs.feedback(world.fresh(), rule, IGNORED)
+        learning_jobs.feedback(world.fresh(), rule, IGNORED)
     assert line(world, checked) == "stated as not followed in 2 sessions: deny it?"
     assert line(world, unchecked) == "stated as not followed in 2 sessions: make it a check?"
     assert {reason for _, reason, _ in reviewed(world)} == {"not_followed"}

@@ -1,7 +1,8 @@
 """What `lesson load` brings to the start of a session."""
 
-from ai_lessons.app import editing, lessons, linking, search
+from ai_lessons.app import lessons, linking, search
 from ai_lessons.app.answers import Answer, Query
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.lesson_program.jobs import LessonGroup, Loaded, load
 from ai_lessons.interfaces.output import encode
 from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern
@@ -83,8 +84,8 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
         )
     }
     for name in ("bad", "firm"):
-        editing.feedback(world.library, made[name].id, "contradicted")
-    editing.feedback(world.library, made["good"].id, "helpful")
+        learning_jobs.feedback(world.library, made[name].id, "contradicted")
+    learning_jobs.feedback(world.library, made["good"].id, "helpful")
     linking.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
     loaded = load(world.fresh())
     ids = {summary.id for _, group in loaded.groups for summary in group}

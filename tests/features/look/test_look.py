@@ -23,9 +23,10 @@ from ai_lessons.app.answers import ProposedFile, Shown
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.options import no_progress
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.learning.overview import plainly
+from ai_lessons.features.learning.parameters import ParameterState
 from ai_lessons.features.look import drawing, forms, graph, pages, review_pages, server, state_pages
 from ai_lessons.interfaces.mcp.sessions import SessionPool
-from ai_lessons.learning.statistics import ParameterState
 from ai_lessons.model.entries import EntrySummary, Kind
 from features.look.look_world import EVIL, HOSTILE, Served, serve
 from interfaces.agent_host import Host
@@ -328,7 +329,7 @@ def test_today_has_what_failed_while_nothing_was_known(
         "nothing yet: as it began",
     ]
     parameter = ParameterState("ablation_frequency", 30.0, 70.0, 0.1, 60)
-    assert state_pages.plainly(parameter) == (
+    assert plainly(parameter) == (
         "A lesson is left out on purpose in 6 of 100 cases, to see whether it helps.", "4 and 8", "60 outcomes"
     )  # fmt: skip
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_lessons.app import editing, entries, history_of_entries
+from ai_lessons.app import entries, history_of_entries
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.scripts import jobs
 from ai_lessons.model.entries import Kind
 from app.world import SCRIPT, World
@@ -332,6 +333,6 @@ def test_runs_of_a_script_are_written_down(
     )
     jobs.trust_script(world.library, SCRIPT)
     assert jobs.run(world.library, SCRIPT, []) == code
-    told = editing.feedback(world.library, SCRIPT, "helpful").usage
+    told = learning_jobs.feedback(world.library, SCRIPT, "helpful").usage
     assert (told.tallies.script_ok, told.tallies.script_failed) == expected
     assert history_of_entries.why(world.library, SCRIPT).usage == told

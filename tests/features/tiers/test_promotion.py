@@ -14,11 +14,13 @@ from ai_lessons.app import (
 )
 from ai_lessons.app.answers import LessonDraft, RuleDraft, Written
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.tiers import promotion
 from ai_lessons.features.tiers.promotion import Promoted, PromotionRequest, promote
-from ai_lessons.learning.statistics import HELPFUL, UsageTally
 from ai_lessons.model import TierPlace, markdown
 from ai_lessons.model.entries import Kind
+from ai_lessons.model.events import HELPFUL
+from ai_lessons.model.tallies import UsageTally
 from app.world import ACME, BETA, LESSON, Company, usage_of
 from real_world import put_file, put_program
 
@@ -123,7 +125,7 @@ class TestACopy:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
-                editing.feedback(library, lesson, HELPFUL)
+                learning_jobs.feedback(library, lesson, HELPFUL)
         copy = copied(company, lesson)
         usage = standing(company, "user", copy.id)
         assert (usage.tallies.helpful, usage.alpha + usage.beta) == (0, 2.0)

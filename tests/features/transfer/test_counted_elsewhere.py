@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app import editing, entries, health
+from ai_lessons.app import entries
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.transfer import everything, jobs
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_what_another_tool_counted_comes_in_apart_from_what_happens_here(
         0,
     )
     assert usage.confidence == 0.5, "it ranks as medium"
-    parameters = {state.name: state for state in health.params(world.library)}
+    parameters = {state.name: state for state in learning_jobs.params(world.library)}
     assert parameters["injection_budget"].elsewhere == "0.4 after 12 outcomes"
     assert (parameters["injection_budget"].observations, parameters["injection_budget"].value) == (
         0,
@@ -79,7 +80,7 @@ def test_it_goes_out_again_with_what_happened_since_and_comes_back_as_it_was(
     world: World, tmp_path: Path
 ) -> None:
     taken(world.library, tmp_path, groove())
-    editing.feedback(world.library, ID, "helpful")
+    learning_jobs.feedback(world.library, ID, "helpful")
     document = exported(world.library)
     (learning,) = document["learnings"]
     stats = learning["usage_stats"]
@@ -108,7 +109,7 @@ def test_a_second_import_adds_nothing_and_newer_numbers_take_the_place_of_older_
     taken(world.library, tmp_path, groove())
     before = exported(world.library)
     taken(world.library, tmp_path, groove())
-    (log,) = (file for file in world.library.primary.usages.log.files())
+    (log,) = (file for file in world.library.primary.events.log.files())
     assert log.read().count(b'"counted"') == 3
     assert exported(world.library) == before
     taken(world.library, tmp_path, groove(usage_stats={**STATS, "times_helpful": 9}))

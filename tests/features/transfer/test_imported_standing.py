@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app import editing, entries, lessons, pending_rules
+from ai_lessons.app import entries, lessons, pending_rules
 from ai_lessons.app.workspace import Library
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.transfer import everything, jobs
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.model.lessons import parse
@@ -76,12 +77,12 @@ def test_the_numbers_of_a_promotion_elsewhere_do_not_count(world: World, tmp_pat
     summary = brought(
         world, tmp_path, "markdown", CLAIMS.replace("reviewed: 2026-11-01\n", PROMOTED)
     )
-    assert world.library.primary.usages.of(summary).confidence == 0.5
+    assert world.library.primary.learned.of(summary).confidence == 0.5
 
 
 def number(library: Library, *, as_claimed: bool = False) -> float:
     summary = the_lesson(library)
-    return library.primary.usages.several([summary], as_claimed=as_claimed)[summary.id].confidence
+    return library.primary.learned.several([summary], as_claimed=as_claimed)[summary.id].confidence
 
 
 def exported(library: Library) -> Any:
@@ -97,7 +98,7 @@ def test_a_number_is_kept_and_counts_as_medium_until_something_here_speaks_for_i
     (learning,) = exported(world.library)["learnings"]
     assert (learning["confidence"], learning["source"]) == (0.8312, "UserCreated")
     put_file(tmp_path / "again.json", json.dumps(exported(world.library)))
-    editing.feedback(world.library, the_lesson(world.library).id, "helpful")
+    learning_jobs.feedback(world.library, the_lesson(world.library).id, "helpful")
     assert number(world.library) > 0.8312
 
 
@@ -129,7 +130,7 @@ def test_outcomes_that_an_import_brings_lift_nothing_before_one_of_here_does(
     assert number(world.library) == 0.5
     assert number(world.library, as_claimed=True) > 0.9
     assert exported(world.library)["events"] == document["events"]
-    editing.feedback(world.library, the_lesson(world.library).id, "helpful")
+    learning_jobs.feedback(world.library, the_lesson(world.library).id, "helpful")
     assert number(world.library) > 0.9
 
 
@@ -140,7 +141,7 @@ def test_a_person_who_says_so_here_gives_it_standing(world: World, tmp_path: Pat
     lessons.add(world.library, parse(pattern.pattern), by="user")
     summary = the_lesson(world.library)
     assert (summary.firm, summary.confidence) == (True, "high")
-    assert world.library.primary.usages.of(summary).confidence == 0.7
+    assert world.library.primary.learned.of(summary).confidence == 0.7
 
 
 def test_a_rule_that_says_who_approved_it_is_a_proposal_that_says_so_in_no_key_that_counts(

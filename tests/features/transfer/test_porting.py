@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import editing, entries, proposals, review, validation
+from ai_lessons.app import entries, proposals, review, validation
 from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
+from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.transfer import everything, jobs
 from ai_lessons.model import frontmatter, markdown
 from ai_lessons.model.entries import Kind
@@ -128,7 +129,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(
             for summary, outcome in zip(
                 entries.list_entries(library, status=None).entries, said, strict=False
             ):
-                editing.feedback(library, summary.id, outcome)
+                learning_jobs.feedback(library, summary.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"
@@ -140,7 +141,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(
                 "every number is the one that it was"
             )
             lessons = entries.list_entries(library, kinds=[Kind.LESSON], status=None).entries
-            usages = library.primary.usages.several(lessons)
+            usages = library.primary.learned.several(lessons)
             assert all(usage.confidence <= 0.5 for usage in usages.values())
             assert not any(summary.firm for summary in lessons)
             again = jobs.import_files(library, [file], "groove")

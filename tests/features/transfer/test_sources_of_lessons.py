@@ -7,17 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.features.learning.usages import Usages
 from ai_lessons.features.transfer import counted
 from ai_lessons.features.transfer.arriving import Item
 from ai_lessons.features.transfer.groove import learning, read
-from ai_lessons.learning.statistics import NOTHING, UsageTally
 from ai_lessons.model import lessons
 from ai_lessons.model.checks import check_entry
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
+from ai_lessons.model.tallies import NOTHING, UsageTally
 from model.test_origins import BLOCKS, JSON, KEYS, entry_with
 
-USAGE = counted.usage_stats(UsageTally(NOTHING, 1, 1), None)
+LEARNED = Usages(None)  # type: ignore[arg-type]  # it asks no repository here
+USAGE = counted.usage_stats(LEARNED, UsageTally(NOTHING, 1, 1), None)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])

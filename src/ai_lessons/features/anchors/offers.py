@@ -12,11 +12,11 @@ from ai_lessons.features.anchors.facts import anchors_by_entry
 from ai_lessons.features.anchors.pins import brings
 from ai_lessons.git import external_files
 from ai_lessons.git.external_files import names_in_project
-from ai_lessons.learning.selection import carried_out
 from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.edits import LINES
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.model.layout import BELOW, EXACT
+from ai_lessons.model.outcomes import carried_out
 from ai_lessons.search.terms import EDIT_BAR
 from ai_lessons.telling.matching import SYMBOL
 from ai_lessons.telling.offers import Offer

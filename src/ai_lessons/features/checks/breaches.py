@@ -8,8 +8,8 @@ from ai_lessons.features.checks.command_checks import CommandCheck
 from ai_lessons.features.checks.facts import checks_in
 from ai_lessons.features.checks.forms import of_texts, of_what_was_done
 from ai_lessons.features.checks.regexes import InvalidPattern
-from ai_lessons.learning.statistics import ALLOWED, BROKEN, IN_SCOPE, STOPPED
 from ai_lessons.model.decisions import DENY
+from ai_lessons.model.events import ALLOWED, BROKEN, IN_SCOPE, STOPPED
 from ai_lessons.telling.enforcing import Breach
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import ACTS, is_remembered
 from ai_lessons.git import external_files
-from ai_lessons.learning.statistics import ALLOWED, IN_SCOPE, STOPPED, Event
 from ai_lessons.model import command_forms
 from ai_lessons.model.decisions import TELL, strongest
 from ai_lessons.model.entries import Moment
+from ai_lessons.model.events import ALLOWED, IN_SCOPE, STOPPED, Event
 from ai_lessons.telling.enforcing import NOTHING, Enforced
 
 if TYPE_CHECKING:

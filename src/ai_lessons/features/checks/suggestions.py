@@ -23,8 +23,8 @@ def outdated(repo: RepositorySession) -> Iterator[Outdated]:
     catalog = repo.current()
     rules = catalog.select(Filter(kinds=frozenset({Kind.RULE})))
     checked = catalog.facts("checks")
-    kept = repo.usages.kept(rules)
-    tallies = repo.usages.tallies()
+    kept = repo.learned.kept(rules)
+    tallies = repo.learned.tallies()
     today = repo.options.now().astimezone(UTC).date()
     for rule in rules:
         reviewed = day_of(rule.reviewed)

@@ -14,9 +14,9 @@ from ai_lessons.features.harvest.memory import Memory, Moment, TranscriptContent
 from ai_lessons.features.harvest.sessions import project_of, sessions, transcripts
 from ai_lessons.features.harvest.walls import FOLDER
 from ai_lessons.git import external_files
-from ai_lessons.learning.statistics import clean_session
 from ai_lessons.model import command_forms
 from ai_lessons.model.entries import GLOBAL_PROJECT, Entry, Kind
+from ai_lessons.model.events import clean_session
 from ai_lessons.model.layout import any_match
 from ai_lessons.model.names import COMMANDS, PLACES, names_of
 from ai_lessons.search import terms

@@ -18,7 +18,7 @@ from ai_lessons.features.harvest.sessions import project_of, sessions
 from ai_lessons.features.harvest.statements import Statement
 from ai_lessons.git import files as git_files
 from ai_lessons.git.files import translated
-from ai_lessons.learning.statistics import clean_session
+from ai_lessons.model.events import clean_session
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:

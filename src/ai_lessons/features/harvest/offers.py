@@ -15,10 +15,10 @@ from ai_lessons.features.harvest.counts import (
     CallCounts,
     counts_by_entry,
 )
-from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_forms
 from ai_lessons.model.dangerous_commands import destroys
 from ai_lessons.model.layout import EXACT
+from ai_lessons.model.outcomes import carried_out
 from ai_lessons.search.terms import EDIT_BAR
 from ai_lessons.telling.matching import about_command, about_inside, commands_here
 from ai_lessons.telling.offers import Offer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ai_lessons.app.workspace import Reading
-    from ai_lessons.learning.statistics import Tallies
+    from ai_lessons.model.tallies import Tallies
     from ai_lessons.telling.offers import Occasion
 
 

@@ -12,8 +12,8 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.harvest.memory import Memory
 from ai_lessons.features.harvest.sessions import sessions, transcripts, unread_notes
 from ai_lessons.features.harvest.walls import FOLDER
-from ai_lessons.learning.selection import carried_out
 from ai_lessons.model import command_forms, expression, failures, simple_commands
+from ai_lessons.model.outcomes import carried_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import app
 from ai_lessons.app.lessons import is_firm, lesson
 from ai_lessons.app.link_effects import superseded
-from ai_lessons.learning.selection import harmful
 from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, pattern_of
 from ai_lessons.model.lessons import ScopePlace, named, place_of
 
@@ -140,10 +139,9 @@ def _harmful(reading: Reading) -> frozenset[str]:
 
     Anybody can push records of use.
     """
-    names = []
+    names: list[str] = []
     for repo in reading.every:
-        tallies = repo.usages.tallies()
-        names += [name for name, tally in tallies.items() if harmful(tally)]
+        names += repo.learned.harmful()
     if not names:
         return frozenset()
     summaries = reading.catalog.many(names)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from ai_lessons import app
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.features.look import drawing, pages, review_pages
-from ai_lessons.interfaces.cli.contribute import OUTCOMES
+from ai_lessons.model.events import OUTCOMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -140,8 +140,9 @@ def feedback(opened: Library, form: Mapping[str, str]) -> Done:
     ref, outcome = form.get("ref", ""), form.get("outcome", "")
     if outcome not in OUTCOMES:
         raise UsageError(f"an entry was {', '.join(OUTCOMES)}")
-    done = app.editing.feedback(opened, ref, outcome, form.get("note", ""))
-    return Done((f"Noted: {done.entry.handle} was {outcome}", *done.notes), drawing.href(ref))
+    repo, summary = opened.holding(ref)
+    notes = repo.learned.say(summary, outcome, form.get("note", ""))
+    return Done((f"Noted: {summary.handle} was {outcome}", *notes), drawing.href(ref))
 
 
 def _typed_again(

@@ -130,7 +130,7 @@ def entry(opened: Library, asked: Asked) -> Page:
         "at": at,
         "words": asked.get("q", ""),
         "change": app.history_of_entries.change_of_rule(opened, summary.id, at) if at else "",
-        "months": by_month(opened.holding(summary.id)[0].usages.history(summary.id)),
+        "months": by_month(opened.holding(summary.id)[0].learned.history(summary.id)),
         "told": occasions,
         "edit": edited(opened, summary.id) if asked.get("edit") else None,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from ai_lessons.interfaces.output import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.app.answers import Parameter
     from ai_lessons.app.workspace import Library
 
     Asked: TypeAlias = Mapping[str, str]
@@ -152,68 +150,11 @@ def _taken_away(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as ab
 
 # The parts of the page, the quick ones first
 HEALTH = (_conflicts, _taken_away, _checks, _to_look_at, _problems)
-PLAIN = {
-    "injection_budget": "An agent is shown at most {} lessons and rules at a time.",
-    "confidence_threshold": "A lesson comes unasked if it helped in at least {} of 100 cases, as far as is known.",
-    "semantic_similarity_threshold": "A lesson comes to a question if it is at least {} of 100 like it.",
-    "assessment_sample_rate": "Agents are asked in {} of 100 sessions how the lessons did.",
-    "ablation_frequency": "A lesson is left out on purpose in {} of 100 cases, to see whether it helps.",
-}
 
 
 def learning(opened: Library, _asked: Asked) -> Page:
-    """What is learned, in plain numbers.
-
-    Whether lessons help, which do, and what the parameters stand at.
-    """
-    stats = app.health.stats(opened)
-    judged = []
-    for entry in dict.fromkeys((*stats.most_useful, *stats.least_useful)):
-        judged.append(
-            (
-                Link(entry.handle, href(entry.handle)),
-                *entry[1:-1],
-                f"{100 * entry.confidence:.0f} of 100",
-            )
-        )
-    effect, summary = (
-        stats.ablation,
-        "Not known yet: no lesson was left out on purpose in a session that was judged.",
-    )
-    if effect:
-        bounds = " and ".join(f"{100 * bound:+.0f}" for bound in (effect.low, effect.high))
-        summary = (
-            f"Of 100 sessions, {abs(100 * effect.difference):.0f} {'more' if effect.difference >= 0 else 'fewer'} "
-            f"went well with a lesson than without it. Counted: {count(effect.shown, 'session')} with a lesson, "
-            f"{effect.left_out:,} in which it was left out on purpose; the true number is between {bounds}."
-        )
-    parts = [
-        Part("Does it help?", summary),
-        Part("What was learned", "", ("what holds", "probably between", "learned from"),
-             [plainly(param) for param in app.health.params(opened)]),
-        Part("Most and least useful", "How often agents and people said so.",
-             ("entry", "title", "helpful", "ignored", "contradicted", "helps in"), judged, "No entry was judged yet."),
-        Part("Kept or not, by rule", "What checks saw in sessions of this machine.", ("rule", "title", "sessions"),
-             [(Link(rule.handle, href(rule.handle)), rule.title, rule.line) for rule in stats.kept],
-             "No check saw a rule in a session yet."),
-    ]  # fmt: skip
-    return _table("Learning", parts)
-
-
-def plainly(param: Parameter) -> tuple[str, str, str]:
-    """A parameter as a sentence, the numbers between which it lies (95 %), and how much was seen of it."""
-    if param.name == "injection_budget":
-        scale = 1
-    else:
-        scale = 100
-    spread = 2 * sqrt(param.position * (1 - param.position) / (param.alpha + param.beta + 1))
-    low, high = (
-        scale * param.at(min(max(param.position + side * spread, 0.0), 1.0)) for side in (-1, 1)
-    )
-    sentence = PLAIN.get(param.name, f"{param.help}: {{}}").format(f"{scale * param.value:.0f}")
-    if not param.observations:
-        return sentence, "", "nothing yet: as it began"
-    return sentence, f"{low:.0f} and {high:.0f}", count(param.observations, "outcome")
+    """What is learned, in plain numbers, where a feature learns."""
+    return _table("Learning", list(_of_features("learning", opened)))
 
 
 def about(opened: Library, _asked: Asked) -> Page:
@@ -254,7 +195,16 @@ def tiers(opened: Library, _asked: Asked) -> Page:
 def _of_features(page: str, opened: Library) -> Iterator[Part]:
     """What features put on a page."""
     for table in app.overview.tables(page, opened):
-        yield Part(table.title, table.summary, table.columns, table.rows, table.nothing)
+        rows = []
+        for row in table.rows:
+            rows.append([_linked(cell) for cell in row])
+        yield Part(table.title, table.summary, table.columns, rows, table.nothing)
+
+
+def _linked(cell: object) -> object:
+    if isinstance(cell, app.overview.Handle):
+        return Link(cell, href(cell))
+    return cell
 
 
 def _table(title: str, parts: Sequence[Part], summary: str = "") -> Page:

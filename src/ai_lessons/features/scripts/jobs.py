@@ -16,8 +16,8 @@ from ai_lessons.errors import EXIT_INTERRUPTED, Refused, UsageError
 from ai_lessons.features.scripts import starting
 from ai_lessons.features.scripts.beside import files_beside
 from ai_lessons.git import processes
-from ai_lessons.learning.statistics import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.model.entries import Entry, EntrySummary, Kind, json_fields
+from ai_lessons.model.events import SCRIPT_FAILED, SCRIPT_OK, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def _note(repo: RepositorySession, summary: EntrySummary, code: int) -> None:
     outcome = SCRIPT_OK
     if code:
         outcome = SCRIPT_FAILED
-    repo.usages.record_if_possible([Event("", "", outcome, summary.id)])
+    repo.events.record_if_possible([Event("", "", outcome, summary.id)])
 
 
 @contextmanager

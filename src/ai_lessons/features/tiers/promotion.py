@@ -37,7 +37,6 @@ from ai_lessons.features.tiers.policies import Move, PolicyDecision, code_in
 from ai_lessons.features.tiers.releases import LEFT_BEHIND, decide, digest, lets_go, releases_of
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Change
-from ai_lessons.learning import statistics
 from ai_lessons.model import ENTERPRISE, frontmatter, lessons, markdown
 from ai_lessons.model.entries import (
     GLOBAL_PROJECT,
@@ -209,7 +208,11 @@ class _Promotion:
             changes |= lessons.weakened(fields, weakest)
         stated = changes.get("source", fields.get("source"))
         changes["source"] = promoted(
-            stated, entry.id, scope_of(source, entry), source.options.tier, self._start()
+            stated,
+            entry.id,
+            scope_of(source, entry),
+            source.options.tier,
+            source.learned.start_of_copy(self.summary),
         )
         changes["links"] = frontmatter.link_items(copy_links(entry, target))
         if entry.kind is Kind.LESSON:
@@ -338,22 +341,6 @@ class _Promotion:
             decided_in=decided_in.get(outcome, ""),
             notes=(*decision.notes, *same),
         )
-
-    def _start(self) -> tuple[float, float] | None:
-        """Alpha and beta with which a lesson begins that did well or badly elsewhere.
-
-        None: it begins as its author says.
-        """
-        summary = self.summary
-        used = None
-        if summary.kind is Kind.LESSON:
-            used = self.source.usages.of(summary)
-        start = summary.start
-        if used and used.tallies.outcomes:
-            start = statistics.inherited(statistics.prior(summary.confidence), [used])
-        if not isinstance(start, float):
-            return None
-        return statistics.PRIOR_STRENGTH * start, statistics.PRIOR_STRENGTH * (1 - start)
 
     @property
     def _proposes(self) -> bool:

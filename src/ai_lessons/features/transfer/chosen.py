@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.features.transfer.rule_files import ExportedEntry
-    from ai_lessons.learning.statistics import UsageTally
     from ai_lessons.model.entries import EntrySummary
+    from ai_lessons.model.tallies import UsageTally
 
 # Entries that are not written: path and reason.
 LeftOut = list[tuple[str, str]]
@@ -81,7 +81,7 @@ def _ranked(
         if of_project and _is_exported(summary, globs):
             summaries.append(summary)
     lessons = [summary for summary in summaries if summary.kind is Kind.LESSON]
-    usages = repo.usages.several(lessons)
+    usages = repo.learned.several(lessons)
     return sorted(summaries, key=lambda summary: _rank(summary, usages))
 
 

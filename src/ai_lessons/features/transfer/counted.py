@@ -9,17 +9,18 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app.counted_elsewhere import events
-from ai_lessons.app.usage import stamped
+from ai_lessons.app.events import stamped
 from ai_lessons.git.worktree import shared_files
-from ai_lessons.learning import statistics
-from ai_lessons.learning.statistics import COUNTED, Counted, Event
+from ai_lessons.model.events import COUNTED, Event, line_of
+from ai_lessons.model.tallies import TIMES, Counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from ai_lessons.app.usage import Usages
+    from ai_lessons.app.events import Events
+    from ai_lessons.app.learned import Learned, LearnedParameter
     from ai_lessons.app.workspace import RepositorySession
-    from ai_lessons.learning.statistics import ParameterState, UsageTally
+    from ai_lessons.model.tallies import UsageTally
 
 OF_PARAMETERS = ("value", "uncertainty", "observations", "prior_alpha", "prior_beta")
 
@@ -41,12 +42,12 @@ def take(
         name: Event("", "", COUNTED, name, edge=_numbers(row), note=str(row["updated_at"]))
         for name, row in parameters.items()
     }
-    usages = repo.usages
+    log = repo.events
     if not lessons and not settings:
         return []
-    if not usages.recording:
+    if not log.recording:
         return ["this repository records no events, so what another tool counted was left out"]
-    kept = events(usages)
+    kept = events(log)
     new = [
         event for name, event in {**lessons, **settings}.items() if not _same(kept.get(name), event)
     ]
@@ -54,9 +55,9 @@ def take(
         now = repo.options.now()
         lines = []
         for event in stamped(new, now):
-            lines.append(statistics.line_of(event))
+            lines.append(line_of(event))
         with shared_files(repo.store.worktree):
-            usages.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
+            log.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
     if lessons:
         parts = [f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}"]
     else:
@@ -77,38 +78,35 @@ def _same(before: Event | None, event: Event) -> bool:
     return before is not None and (before.edge, before.note) == (event.edge, event.note)
 
 
-def usage_stats(usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
+def usage_stats(learned: Learned, usage: UsageTally, counted: Counted | None) -> dict[str, Any]:
     """The statistics of a lesson in an export.
 
     What happened here, and what another tool counted (`imported`).
     """
     tallies, before = usage.tallies, counted or Counted()
     times = {}
-    for word in statistics.TIMES:
+    for word in TIMES:
         times[f"times_{word}"] = getattr(tallies, word) + getattr(before, word)
     last = max(tallies.last_used, before.last_used)
     stats: dict[str, Any] = {**times, **({"last_used": last} if last else {})}
     if counted is None:
         return {**stats, "confidence_alpha": usage.alpha, "confidence_beta": usage.beta}
-    # what outcomes here add to either
-    here = statistics.usage(tallies, 0.0)
-    alpha = round(before.alpha + here.alpha, 9)
-    beta = round(before.beta + here.beta - statistics.PRIOR_STRENGTH, 9)
+    more_alpha, more_beta = learned.outcomes(tallies)
     return {
         **stats,
-        "confidence_alpha": alpha,
-        "confidence_beta": beta,
+        "confidence_alpha": round(before.alpha + more_alpha, 9),
+        "confidence_beta": round(before.beta + more_beta, 9),
         "imported": before.as_json(),
     }
 
 
-def parameter_rows(usages: Usages, states: Iterable[ParameterState]) -> list[dict[str, Any]]:
+def parameter_rows(log: Events, states: Iterable[LearnedParameter]) -> list[dict[str, Any]]:
     """The parameters of an export.
 
     As they stand here, else as another tool left them, which `imported` marks.
     """
     elsewhere = {}
-    for name, event in events(usages).items():
+    for name, event in events(log).items():
         if event.edge.keys() >= {*OF_PARAMETERS}:
             elsewhere[name] = _row(event)
     rows = []

@@ -104,15 +104,15 @@ def _document(repo: RepositorySession, stored: Sequence[StoredEntry]) -> dict[st
             files.append({"kind": entry.kind.value, **groove.kept(item)})
     ids = [entry.id for entry, _ in lessons]
     entries = [entry for entry, _ in stored]
-    states = repo.usages.parameters().values()
+    states = repo.learned.parameters()
     return {
         "version": groove.VERSION,
         "exported_at": frontmatter.stamp(repo.options.now()),
         "learnings": _learnings(repo, lessons),
-        "params": counted.parameter_rows(repo.usages, states),
+        "params": counted.parameter_rows(repo.events, states),
         "relations": groove.relations(entries, ids),
         "files": files,
-        "events": repo.usages.all_events({entry.id for entry in entries}),
+        "events": repo.events.all_events({entry.id for entry in entries}),
     }
 
 
@@ -121,12 +121,12 @@ def _learnings(
 ) -> list[dict[str, Any]]:
     """Lessons, each with its statistics: of here, and of another tool."""
     summaries = repo.catalog.many([entry.id for entry, _ in lessons])
-    usages = repo.usages.several(list(summaries.values()), as_claimed=True)
-    elsewhere = counted_elsewhere.of_entries(repo.usages)
+    usages = repo.learned.several(list(summaries.values()), as_claimed=True)
+    elsewhere = counted_elsewhere.of_entries(repo.events)
     learnings = []
     for entry, item in lessons:
         usage = usages[entry.id]
-        stats = counted.usage_stats(usage, elsewhere.get(entry.id))
+        stats = counted.usage_stats(repo.learned, usage, elsewhere.get(entry.id))
         learnings.append(groove.learning(entry, item, usage.confidence, stats))
     return learnings
 

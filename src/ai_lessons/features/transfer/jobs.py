@@ -199,7 +199,8 @@ def _take_history(
     """Keep the events of what arrived, and what another tool counted of what is here then."""
     arrived = {arrival.entry.id for arrival in sorting.arrived}
     here = {arrival.entry.id for arrival in sorting.known}
-    events, turned, notes = repo.usages.take_over(bundle.events, arrived, dry_run=dry_run)
+    subjects = arrived | {parameter.name for parameter in repo.learned.parameters()}
+    events, turned, notes = repo.events.take_over(bundle.events, subjects, dry_run=dry_run)
     counts = counted.take(repo, bundle.counted, bundle.params, arrived | here, dry_run=dry_run)
     return _History(events, turned + len(bundle.params), (*counts, *notes))
 

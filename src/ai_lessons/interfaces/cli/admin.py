@@ -333,18 +333,6 @@ def _agreed(call: Call, changes: Sequence[app.program_hooks.HostChange], *, yes:
     return yes or prompts.confirm("\nChange these files?")
 
 
-@admin.command("params", examples=["", "injection_budget --reset", "--reset"])
-@click.argument("name", required=False)
-@click.option("--reset", is_flag=True, help="Forget what was learned; without a NAME, of all.")
-def params(call: Call, name: str | None, reset: bool) -> None:
-    """Show the parameters that are learned from outcomes, or reset them."""
-    if reset:
-        job = app.health.params_reset
-    else:
-        job = app.health.params
-    call.answer(job(call.library, name), text.params)
-
-
 for part_of_admin in (
     sharing.to_admin,
     indexing.to_admin,

@@ -11,7 +11,6 @@ import click
 from ai_lessons import app
 from ai_lessons.app.answers import LessonDraft
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import options, prompts, review, text_input
 from ai_lessons.interfaces.cli.added_options import added_to
@@ -32,7 +31,7 @@ EXPLAIN_LESSON = (
 )
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 SECTIONS = {
-    "Commands": ("add-lesson update edit delete link keep suggest-rule feedback"),
+    "Commands": ("add-lesson update edit delete link keep suggest-rule"),
 }
 
 
@@ -300,51 +299,6 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 
 
 contribute.commands.update(review.to_contribute.commands)
-
-
-OUTCOMES = ("helpful", "ignored", "contradicted")
-
-
-@contribute.command(
-    "feedback",
-    examples=[
-        "L-8F3K2A helpful",
-        'L-8F3K2A contradicted --note "PATCH works since v4"',
-        "L-8F3K2A=helpful S-9XW2RB=ignored",
-    ],
-    tool=Tool(
-        "record_outcome",
-        [Argument("id", "ref", single=True), Argument("outcome", single=True), "note"],
-        lambda: app.editing.Feedback,
-        "Say how an entry did.",
-    ),
-)
-@options.id_argument
-@click.argument("outcome", type=options.OneOrPair(OUTCOMES), required=False)
-@click.argument("pairs", metavar="[ID=OUTCOME]...", nargs=-1)
-@click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
-def feedback(call: Call, ref: str, outcome: str | None, pairs: tuple[str, ...], note: str) -> None:
-    """Record how an entry did: helpful, ignored or contradicted. Its confidence changes with it.
-
-    Several at once: ID=OUTCOME for each.
-    """
-    single = outcome in OUTCOMES and not pairs
-    if single:
-        texts = [f"{ref}={outcome}"]
-    else:
-        texts = [text for text in (ref, outcome, *pairs) if text]
-    named = [text.rpartition("=")[::2] for text in texts]
-    for text, (name, word) in zip(texts, named, strict=True):
-        if not name or word not in OUTCOMES:
-            hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
-            raise UsageError(
-                f"{text!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint
-            )
-    results = [app.editing.feedback(call.library, name, word, note) for name, word in named]
-    call.answer(
-        results[0] if single else results,
-        lambda _, view: "\n".join(interfaces_text.feedback(result, view) for result in results),
-    )
 
 
 contribute.add_aliases(*ALIASES["contribute"])

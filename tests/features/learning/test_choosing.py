@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.selection import STARTER, harmful
-from ai_lessons.learning.statistics import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
+from ai_lessons.features.learning.confidence import usage
+from ai_lessons.features.learning.filter import Thresholds, objection
+from ai_lessons.features.learning.objections import harmful
+from ai_lessons.features.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.model.entries import EntrySummary, Kind, Moment
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_NAME
-from ai_lessons.telling.filtering import Candidate, Choice, Thresholds, choose, passing
+from ai_lessons.model.tallies import Tallies
+from ai_lessons.telling.filtering import STARTER, Candidate, Choice, choose, passing
 
 MOMENTS = (Moment.BEGIN, Moment.PROMPT, Moment.BEFORE_TOOL, Moment.TOOL_FAILED)
 BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
@@ -46,8 +49,12 @@ def tell(
     bars: Thresholds,
     ablate: Callable[[str], bool] = lambda _: False,
 ) -> Choice:
-    ranked, left_out = passing(moment, every, told, bars)
-    choice = choose(moment, ranked, bars, told or (), ablate)
+    unasked = told is not None
+    ranked, left_out = passing(
+        moment, every, told, lambda fit: objection(fit, bars, unasked=unasked)
+    )
+    omitted = {fit.entry.id for fit in ranked if ablate(fit.entry.id)}
+    choice = choose(moment, ranked, bars.budget, told or (), omitted)
     return choice._replace(left_out=(*left_out, *choice.left_out))
 
 

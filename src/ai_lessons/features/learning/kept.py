@@ -1,58 +1,18 @@
-"""Whether a rule was kept: the sessions in which checks saw it, and what they say in one line.
+"""Whether a rule was kept, in one line: what checks saw of it in sessions, and a question where the figures ask one.
 
 Pure.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.model.decisions import DENY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-class LeastNumbers(NamedTuple):
-    """From how many sessions on counts say something."""
-
-    # In scope and never broken in so many sessions: need it be told at the start?
-    least_sessions: int = 20
-    # So many of these were not told: else the telling may be why it was kept
-    least_untold: int = 5
-
-
-LEAST = LeastNumbers()
-
-
-class RuleSessions(NamedTuple):
-    """In how many sessions of this clone something happened to one rule.
-
-    `in_scope`: a check saw something that the rule is about; `untold`: so, and the session was not
-    told the rule. `broken`: a check saw a breach; `broken_told`: so, and the rule was told before
-    it came in scope. `stopped`: the host was to ask, refuse or hold the end. `allowed`: a person
-    allowed what would be a breach. `ignored`: feedback on this rule says that it was not followed.
-    """
-
-    in_scope: int = 0
-    untold: int = 0
-    told: int = 0
-    broken: int = 0
-    broken_told: int = 0
-    stopped: int = 0
-    allowed: int = 0
-    ignored: int = 0
-
-    @property
-    def not_followed(self) -> int:
-        """How often it was told and not followed, by a check or by a statement about this rule."""
-        return self.broken_told + self.ignored
-
-    @property
-    def kept_untold(self) -> bool:
-        """Whether sessions keep it also where they are not told."""
-        kept = not self.broken and not self.ignored
-        return kept and self.in_scope >= LEAST.least_sessions and self.untold >= LEAST.least_untold
+    from ai_lessons.model.tallies import RuleSessions
 
 
 def line_of(seen: RuleSessions, decisions: Sequence[str] | None) -> str:

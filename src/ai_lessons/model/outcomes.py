@@ -1,51 +1,22 @@
-"""Which entries are told unasked, and what a session shows of one that was told.
+"""What a session shows of an entry that was told: it was carried out and worked, or the same failed again.
 
-Worked, or failed again. Pure.
+Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning import statistics
 from ai_lessons.model import expression, simple_commands
-from ai_lessons.model.entries import EntrySummary, Kind, Status, json_fields
+from ai_lessons.model.entries import EntrySummary, json_fields
+from ai_lessons.model.events import FOLLOWED, RECURRED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-
-class SelectionLimits(NamedTuple):
-    """What decides which of several lessons is told."""
-
-    # Set with a made-up user whose best thresholds were known: `git log -- bench/synthetic_user.py`.
-    # A lesson this close above a threshold came through only just: what comes of it teaches the
-    # threshold
-    near: float = 0.06
-    # No bench sets it: whoever is interrupted reads little. Two whole entries are about the `max_chars`
-    # of a moment. Entries that come unasked at a moment of a session; its start has a budget of its own
-    few: int = 2
-    # No bench sets it: no transcripts tell of one lesson over so many sessions. An edit or one use
-    # begins the count anew. Sessions that were shown a lesson and did not use it: the next one will not
-    # either
-    tired: int = 12
-    # `bench.moment`, whose lessons have no outcomes, is the same from 0 to 0.3; at 0.9 more of what it
-    # tells is wrong. Chances that differ by less than words can tell: of such lessons the one that
-    # helped most is tried
-    tie: float = 0.1
-
-
-CHOICE = SelectionLimits()
-
-# Tag of the entries of the starter set
-STARTER = "starter"
+    from collections.abc import Collection, Sequence
 
 # A word and a sentence
 Why = tuple[str, str]
-UNUSED = statistics.UsageTally(statistics.NOTHING, 1.0, 1.0)
 
 
 @json_fields(entry=True)
@@ -64,120 +35,13 @@ class NotShown(NamedTuple):
     detail: str
 
 
-def harmful(tallies: statistics.Tallies) -> str:
-    """Why a lesson must not come unasked, in a sentence; empty if it may.
-
-    Events of other clones do not count.
-    """
-    local = tallies.local or tallies
-    if local.contradicted > local.helpful:
-        return f"contradicted more often ({local.contradicted}) than helpful ({local.helpful})"
-    helped = local.helpful + local.followed
-    if local.recurred > max(helped, 2):
-        return f"the same failure came again in {local.recurred} sessions that were told, and {helped} times it helped"
-    return ""
-
-
-def unused(tallies: statistics.Tallies) -> str:
-    """Why a lesson is not shown unasked any more, in a sentence; empty if it is."""
-    if tallies.unused < CHOICE.tired:
-        return ""
-    return f"told in {tallies.unused} sessions without use since it was written, edited, or last helped"
-
-
-def silent(summary: EntrySummary, used: statistics.UsageTally, bar: float) -> str:
-    """Why an entry is never shown unasked, whatever the moment, in a sentence; empty if it is.
-
-    `bar`: the confidence that a lesson needs; it counts only once outcomes moved the confidence.
-    """
-    if summary.status == Status.WRONG:
-        return "marked wrong"
-    if summary.kind is not Kind.LESSON or summary.firm:
-        return ""
-    tallies = used.tallies
-    low = (tallies.outcomes or tallies.recurred) and used.confidence < bar
-    return (
-        harmful(tallies)
-        or unused(tallies)
-        or (f"confidence {used.confidence:.2f} is below {bar:.2f}" if low else "")
-    )
-
-
-GOOD = frozenset({statistics.HELPFUL, statistics.SCRIPT_OK})
-BAD = frozenset({statistics.CONTRADICTED, statistics.SCRIPT_FAILED, statistics.WRONG})
-
-
-class Effect(NamedTuple):
-    """The effect of showing a lesson.
-
-    The difference of the shares of good sessions, with its 95 % interval.
-
-    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in
-    it.
-    """
-
-    shown: int
-    left_out: int
-    difference: float
-    low: float
-    high: float
-
-
-def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
-    """The difference between sessions with and without, and its interval.
-
-    None while one of the two is missing. One success and one failure are added to each side
-    (Agresti and Caffo, The American Statistician 54, 2000), so that the interval holds for a
-    handful of sessions, too.
-    """
-    if not shown or not left_out:
-        return None
-    with_lesson, without = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
-    variance = with_lesson * (1 - with_lesson) / (shown + 2) + without * (1 - without) / (
-        left_out + 2
-    )
-    # 1.96 standard deviations on either side hold 95 % of a normal distribution
-    middle, width = with_lesson - without, 1.959964 * sqrt(variance)
-    difference = good_shown / shown - good_left_out / left_out
-    return Effect(shown, left_out, difference, max(middle - width, -1.0), min(middle + width, 1.0))
-
-
-def measured(happened: Iterable[tuple[str, str, str]]) -> Effect | None:
-    """The effect over all lessons that were ever left out, from (session, entry, event) rows.
-
-    A session went well if its outcomes of other entries were more often good than bad: a lesson
-    that was not shown has no outcomes. Sessions without such outcomes are left out.
-    """
-    balance: dict[str, Counter[str]] = defaultdict(Counter)
-    arms: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for session, entry, event in happened:
-        if event in GOOD or event in BAD:
-            balance[session][entry] += 1 if event in GOOD else -1
-        elif event in {statistics.INJECTED, statistics.LEFT_OUT}:
-            arms[session, entry].add(event)
-    tried = {entry for (_, entry), arm in arms.items() if statistics.LEFT_OUT in arm}
-    counts: Counter[tuple[str, bool]] = Counter()
-    for (session, entry), arm in arms.items():
-        outcomes = []
-        for other, value in balance[session].items():
-            if other != entry:
-                outcomes.append(value)
-        if entry in tried and len(arm) == 1 and outcomes:
-            counts[next(iter(arm)), sum(outcomes) > 0] += 1
-    shown, left = (
-        counts[word, True] + counts[word, False]
-        for word in (statistics.INJECTED, statistics.LEFT_OUT)
-    )
-    return effect(counts[statistics.INJECTED, True], shown, counts[statistics.LEFT_OUT, True], left)
-
-
 @json_fields(hidden=("shape", "does", "failed"), optional=("silent",))
 class ShownEntry(NamedTuple):
     """An entry shown earlier in the session.
 
     When, why, at which command, at a failure of which shape.
 
-    `does` is the text of the entry; `outcome` one of `statistics.SEEN`; `silent`: why it is shown
+    `does` is the text of the entry; `outcome` one of `events.FOLLOWED` and `RECURRED`; `silent`: why it is shown
     no more by now. `failed`: the command that carried it out and failed in another way than when it
     was shown.
     """
@@ -209,21 +73,21 @@ def after_command(
     if not carried_out(shown.does, command, shown.command):
         instead = failed is None and shown.failed and same_job(shown.failed, command)
         if instead:
-            return shown._replace(outcome=statistics.RECURRED)
+            return shown._replace(outcome=RECURRED)
         return shown
     if failed is None:
         # as it says it failed in this session: what worked is another form of it
         another_form = bool(shown.failed) and shown.failed.split() != command.split()
         if another_form:
-            outcome = statistics.RECURRED
+            outcome = RECURRED
         else:
-            outcome = statistics.FOLLOWED
+            outcome = FOLLOWED
         return shown._replace(outcome=outcome)
     shape = set(shown.shape)
     # with this share of common words two failures are one, also where a path or a number differs
     same = bool(shape) and len(shape & set(failed)) >= 0.6 * len(shape | set(failed))
     if same or kept:
-        return shown._replace(outcome=statistics.RECURRED)
+        return shown._replace(outcome=RECURRED)
     return shown._replace(failed=command)
 
 

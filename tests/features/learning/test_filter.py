@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ai_lessons.app import editing, entries, health
+from ai_lessons.app import entries, health
 from ai_lessons.app.answers import Context, ContextQuery
 from ai_lessons.errors import Refused
-from ai_lessons.learning.statistics import DEFINITIONS, ParameterState
+from ai_lessons.features.learning import jobs
+from ai_lessons.features.learning.parameters import DEFINITIONS, ParameterState
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.telling.context import context as context_of
 from app.world import LESSON, OTHER, CountingEmbedder, World, lesson, usage_of
@@ -60,7 +61,7 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
     place(world, LESSON, OTHER)
-    editing.feedback(world.library, LESSON, "contradicted")
+    jobs.feedback(world.library, LESSON, "contradicted")
     found = context(world)
     assert [summary.id for summary in found.lessons] == [OTHER]
     (left,) = found.left_out
@@ -71,7 +72,7 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
 def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:
     place(world, LESSON, confidence="very-low")
     assert reasons(context(world)) == {LESSON: "confidence"}
-    editing.feedback(world.library, LESSON, "helpful")
+    jobs.feedback(world.library, LESSON, "helpful")
     assert [summary.id for summary in context(world).lessons] == [LESSON]
 
 
@@ -83,30 +84,30 @@ def test_without_a_budget_as_many_come_as_is_set(world: World, set_parameter: Se
     set_parameter("injection_budget", 4)
     assert len(context(world).lessons) == 4
     assert len(context(world, budget=6).lessons) == 6
-    editing.feedback(world.library, IDS[25], "helpful")
+    jobs.feedback(world.library, IDS[25], "helpful")
     assert context(world).lessons[0].id == IDS[25], "the proven come first"
 
 
 def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World) -> None:
     def budget() -> ParameterState:
-        return next(one for one in health.params(world.library) if one.name == "injection_budget")
+        return next(one for one in jobs.params(world.library) if one.name == "injection_budget")
 
     place(world, *IDS)
     last = context(world, "s0", budget=3).lessons[-1].id
-    editing.feedback(world.fresh(session="s0"), last, "ignored")
+    jobs.feedback(world.fresh(session="s0"), last, "ignored")
     assert budget().observations == 0, "somebody asked for that budget"
     last = context(world, "s1").lessons[-1].id
-    editing.feedback(world.fresh(session="s1"), last, "contradicted")
+    jobs.feedback(world.fresh(session="s1"), last, "contradicted")
     before = budget()
     assert (before.observations, before.value < 10) == (1, True)
-    editing.feedback(world.library, last, "contradicted")
+    jobs.feedback(world.library, last, "contradicted")
     assert budget() == before, "it was judged already"
 
 
 def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s0").lessons[-1].id
-    editing.feedback(world.fresh(session="s0"), last, "helpful")
+    jobs.feedback(world.fresh(session="s0"), last, "helpful")
     sizes = {name: len(context(world, name).lessons) for name in ("a", "b", "c", "d", "e")}
     assert {name: len(context(world, name).lessons) for name in sizes} == sizes
     assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
@@ -192,7 +193,7 @@ def test_where_events_are_off_nothing_is_written_down_and_feedback_is_refused(
     world.write(".ai-lessons/config.yaml", said)
     assert context(world).lessons
     with pytest.raises(Refused, match="records no events"):
-        editing.feedback(world.library, LESSON, "helpful")
+        jobs.feedback(world.library, LESSON, "helpful")
     assert not (world.root / ".git/ai-lessons/events").exists()
 
 
@@ -204,8 +205,8 @@ def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(
     for n in range(30):
         found = context(world, f"session {n}")
         library = world.fresh(session=f"session {n}")
-        editing.feedback(library, IDS[0], "helpful")
-        editing.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
+        jobs.feedback(library, IDS[0], "helpful")
+        jobs.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
     stats = health.stats(world.library)
     assert [one.helpful for one in stats.most_useful] == [30]
     assert [(one.ignored + one.contradicted) for one in stats.least_useful] == [30]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.statistics import TURNS, USES, Event, Tallies
+from ai_lessons.model.events import TURNS, USES, Event
+from ai_lessons.model.tallies import Tallies
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]

@@ -7,28 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning import statistics
-from ai_lessons.learning.selection import (
-    ShownEntry,
-    after_command,
-    carried_out,
-    corrects,
-    effect,
-    measured,
-    same_job,
-)
-from ai_lessons.learning.statistics import (
-    BUDGET,
-    CONFIDENCE,
-    Event,
-    Tallies,
-    line_of,
-    read_line,
-    read_lines,
-    usage,
-)
+from ai_lessons.features.learning import confidence, parameters
+from ai_lessons.features.learning.confidence import usage
+from ai_lessons.features.learning.effect import effect, measured
+from ai_lessons.features.learning.parameters import BUDGET, CONFIDENCE
+from ai_lessons.model import events as events_of_a_log
+from ai_lessons.model import tallies
 from ai_lessons.model.entries import ulid
-from learning.events_world import ENTRIES, IDS, TIMES, chance, turns, uses
+from ai_lessons.model.events import Event, line_of, read_line, read_lines
+from ai_lessons.model.outcomes import ShownEntry, after_command, carried_out, corrects, same_job
+from ai_lessons.model.tallies import Tallies
+from features.learning.events_world import ENTRIES, IDS, TIMES, chance, turns, uses
 
 PYTHON3 = "WHEN running `python` here -> DO use `python3` -> BECAUSE `python` is Python 2"
 UPSTREAM = "WHEN a branch is new -> DO `git push -u origin <branch>` -> BECAUSE it has no upstream"
@@ -174,7 +163,7 @@ counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some
     ],
 )
 def test_a_lesson_starts_where_its_author_puts_it(word: object, start: float) -> None:
-    used = usage(statistics.NOTHING, statistics.prior(word))
+    used = usage(tallies.NOTHING, confidence.prior(word))
     assert used.confidence == pytest.approx(start)
     assert used.alpha + used.beta == pytest.approx(2)
 
@@ -189,7 +178,7 @@ def test_outcomes_count_as_the_specification_says_and_what_a_session_showed_less
     assert [used.alpha, used.beta] == pytest.approx([1 + 1.0, 1 + 4 * 0.25 * 1.5])
 
 
-@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
+@given(counts, st.sampled_from(list(confidence.PRIOR.values())))
 def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(
     had: Tallies, start: float
 ) -> None:
@@ -202,10 +191,10 @@ def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(
     )
 
 
-@given(counts, st.sampled_from(list(statistics.PRIOR.values())))
+@given(counts, st.sampled_from(list(confidence.PRIOR.values())))
 def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> None:
     used = usage(had, start)
-    factor = statistics.standing(used, start)
+    factor = confidence.standing(used, start)
     assert 0.85 <= factor <= 1.15
     assert (factor > 1) == (used.confidence > start)
 
@@ -341,7 +330,7 @@ def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
     )
     read = read_line(line.decode())
     assert read is not None
-    assert len(read.note) == statistics.EVENT.note_length
+    assert len(read.note) == events_of_a_log.EVENT.note_length
     assert read_lines(line)[1] == 0
 
 
@@ -363,18 +352,18 @@ def unlearned(_alpha: float, _beta: float) -> float:
     raise AssertionError("nothing was observed, so nothing is drawn")
 
 
-@pytest.mark.parametrize("name", statistics.DEFINITIONS)
+@pytest.mark.parametrize("name", parameters.DEFINITIONS)
 def test_a_parameter_starts_where_we_ship_it_and_is_not_sampled_before_something_was_observed(
     name: str,
 ) -> None:
-    fresh = statistics.initial(name)
-    assert fresh.value == pytest.approx(statistics.DEFINITIONS[name].start)
+    fresh = parameters.initial(name)
+    assert fresh.value == pytest.approx(parameters.DEFINITIONS[name].start)
     assert fresh.sample(unlearned) == fresh.position
     assert (fresh.uncertainty, fresh.observations) == (1.0, 0)
 
 
 def test_an_outcome_counts_as_the_specification_says() -> None:
-    start = statistics.initial(CONFIDENCE)
+    start = parameters.initial(CONFIDENCE)
     once = start.update(0.8, 1.0)
     assert once.alpha == pytest.approx(start.alpha + 0.8 / 2)
     assert once.beta == pytest.approx(start.beta + 0.2 / 2)
@@ -387,8 +376,8 @@ def test_an_outcome_counts_as_the_specification_says() -> None:
 
 @given(st.lists(turns, max_size=30))
 def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event]) -> None:
-    for one in statistics.fold_parameters(events).values():
-        about = statistics.DEFINITIONS[one.name]
+    for one in parameters.fold_parameters(events).values():
+        about = parameters.DEFINITIONS[one.name]
         assert about.low <= one.low <= one.value <= one.high <= about.high
         assert one.alpha > 0
         assert one.beta > 0
@@ -403,31 +392,31 @@ def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event
     ],
 )  # fmt: skip
 def test_nonsense_changes_nothing(event: Event) -> None:
-    assert statistics.fold_parameters([event]) == statistics.fold_parameters([])
+    assert parameters.fold_parameters([event]) == parameters.fold_parameters([])
 
 
 @pytest.mark.parametrize(
     ("outcome", "name", "up"),
     [
         ("helpful", BUDGET, True), ("ignored", BUDGET, False), ("contradicted", BUDGET, False),
-        ("helpful", CONFIDENCE, False), ("ignored", CONFIDENCE, True), ("contradicted", statistics.SIMILARITY, True),
+        ("helpful", CONFIDENCE, False), ("ignored", CONFIDENCE, True), ("contradicted", parameters.SIMILARITY, True),
     ],
 )  # fmt: skip
 def test_a_helpful_last_one_asks_for_more_and_another_for_less(
     outcome: str, name: str, up: bool
 ) -> None:
-    (event,) = statistics.learned(outcome, {name: 0.4})
+    (event,) = parameters.learned(outcome, {name: 0.4})
     assert event.value is not None
     assert (event.value > 0.4) == up
-    assert abs(event.value - 0.4) <= statistics.REACH
-    assert statistics.fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
+    assert abs(event.value - 0.4) <= parameters.REACH
+    assert parameters.fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
 
 
 @given(st.floats(0, 1), st.sampled_from(["helpful", "ignored", "contradicted"]))
 def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(
     position: float, outcome: str
 ) -> None:
-    for event in statistics.learned(outcome, {BUDGET: position, "gravity": 0.5}):
+    for event in parameters.learned(outcome, {BUDGET: position, "gravity": 0.5}):
         assert event.entry == BUDGET
         assert event.value is not None
         assert 0 <= event.value <= 1
@@ -438,12 +427,12 @@ def test_what_is_learned_stays_in_range_and_weighs_what_the_lesson_was_worth(
 def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: int) -> None:
     """A user to whom the first so many are helpful two times in three, and the others never."""
     dice = chance(7)
-    one = statistics.initial(BUDGET)
+    one = parameters.initial(BUDGET)
     for _ in range(1500):
         position = one.sample(dice.betavariate)
         last = one.at(position)
         outcome = "helpful" if last <= worth_having and dice.random() < 2 / 3 else "contradicted"
-        (event,) = statistics.learned(
+        (event,) = parameters.learned(
             outcome if last > worth_having or outcome == "helpful" else "ignored",
             {BUDGET: position},
         )

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app.usage import OF_A_CLONE, OF_OTHERS, UsageCache
+from ai_lessons.features.learning.cache import OF_A_CLONE, OF_OTHERS, UsageCache
 from ai_lessons.git.event_log import LogFile
-from ai_lessons.learning.statistics import USES, Event, Tallies, line_of, read_lines
-from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
+from ai_lessons.model.events import USES, Event, line_of, read_lines
+from ai_lessons.model.tallies import Tallies
+from features.learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 
 
 class Logs:
