@@ -9,7 +9,7 @@ from ai_lessons.features.harvest.calls import happened
 from ai_lessons.features.harvest.effects import in_sessions, measured
 from ai_lessons.model.transcripts import Transcript
 from features.harvest.made_sessions import FATAL, STATED, Session, proposed, thrice
-from features.hosts.test_transcripts import PATHSPEC, recorded
+from features.harvest.test_transcripts import PATHSPEC, recorded
 
 __all__ = ["recorded"]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ai_lessons.features.harvest import texts
 from interfaces.a_terminal import Spawn, editor, finish, interrupt, reply
 from interfaces.agent_host import Host, add
 from interfaces.conftest import RECORDED
@@ -309,6 +310,7 @@ def test_an_empty_draft_and_one_without_an_answer_are_not_added(
 
 
 def test_an_agent_judges_every_candidate_by_a_prompt(knowledge: Path, transcript: Path) -> None:
+    assert "{" not in texts.HARVEST, "a constant stands before what is data"
     with over_stdio() as agent:
         assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
         (drafts,) = agent.ask(agent.client.get_prompt, "harvest").messages

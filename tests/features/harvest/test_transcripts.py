@@ -21,7 +21,7 @@ from ai_lessons.model.transcripts import Transcript
 from ai_lessons.telling import words
 from features.harvest.made_sessions import Session, proposed
 
-RECORDED = Path(__file__).parent / "transcripts"
+RECORDED = Path(__file__).parents[1] / "hosts/transcripts"
 FATAL = "fatal: The current branch till has no upstream branch."
 PATHSPEC = "error: pathspec 'a' did not match any file(s) known to git"
 
