@@ -121,7 +121,7 @@ class HelperState(NamedTuple):
 class DaemonClient:
     """Jobs for one caller.
 
-    `opened` gives a library for what is done here; it is called at most once.
+    `open_library` gives a library for what is done here; it is called at most once.
 
     A server, whose library is `held` open, waits for a helper that it starts: many servers share
     one index in memory. In the helper itself, which is `warm`, everything is at hand. A caller that
@@ -133,19 +133,19 @@ class DaemonClient:
         self,
         root: Path,
         options: Options,
-        opened: Callable[[], Library],
+        open_library: Callable[[], Library],
         *,
         held: bool = False,
         warm: bool = False,
         alone: bool = False,
     ) -> None:
-        self.root, self.options, self._opened, self._held = root, options, opened, held
+        self.root, self.options, self._open_library, self._held = root, options, open_library, held
         self._warm, self._alone, self.missed = warm, alone, False
 
     @cached_property
     def library(self) -> Library:
         """The library for what is done here."""
-        return self._opened()
+        return self._open_library()
 
     def __call__(self, name: str, *asked: object, **how: object) -> Any:
         """The answer of a job: of the helper, else worked out here.

@@ -94,12 +94,12 @@ def heading_and_text(text: str, file: str) -> tuple[str, str, tuple[str, ...]]:
     return title, body, tags
 
 
-def add_lesson(opened: Library, draft: LessonDraft) -> Written:
+def add_lesson(library: Library, draft: LessonDraft) -> Written:
     """A new lesson.
 
     Raises InvalidEntry: it breaks the format; NotFound: a linked entry does not exist.
     """
-    repo = opened.primary
+    repo = library.primary
     if not draft.title.strip():
         raise UsageError(
             "the lesson has no title", hint="say in one line what was observed: --title …"
@@ -111,9 +111,9 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     entry_id = frontmatter.new_id(created)
     links: list[tuple[str, str]] = []
     if draft.links:
-        opened.reading.current()
-        links = frontmatter.resolved(draft.links, opened.reading.resolve)
-        refuse_wrong_kinds(opened.reading.catalog, Kind.LESSON, links)
+        library.reading.current()
+        links = frontmatter.resolved(draft.links, library.reading.resolve)
+        refuse_wrong_kinds(library.reading.catalog, Kind.LESSON, links)
     stated = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     stated |= draft.further
     if repo.options.agent:
@@ -211,7 +211,7 @@ def _failure_of(options: Options, draft: LessonDraft) -> str:
 
 
 def update(
-    opened: Library,
+    library: Library,
     ref: str,
     *,
     tags: Sequence[str] | None = None,
@@ -233,7 +233,7 @@ def update(
     and `applies_to`.
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
-    repo, summary = opened.writing(ref)
+    repo, summary = library.writing(ref)
     if only_resources:
         _refuse_others(summary, "update")
     new_tags = _new_tags(summary, tags, add_tags, remove_tags)
@@ -340,13 +340,13 @@ def _pattern(
     return lessons.build(*map(stated.get, ("when", "do", "dont", "because"))).parts
 
 
-def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
+def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
     """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
 
     Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile;
     nothing is written.
     """
-    repo, summary = opened.writing(ref)
+    repo, summary = library.writing(ref)
     entry, text = repo.load(summary.id)
     start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
@@ -355,7 +355,7 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
     return rewrite(repo, entry, text, new_text, entry.path, f"Edit {summary.kind}: {summary.title}")
 
 
-def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: False) -> Written:
+def keep(library: Library, ref: str, sure: Callable[[str], bool] = lambda _: False) -> Written:
     """Write down that an entry was looked at today and holds.
 
     `review` leaves it alone for half a year.
@@ -364,7 +364,7 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
     `sure` is asked about a text that states what the code does not have any more.
     Raises Refused: it does not say yes.
     """
-    repo, summary = opened.writing(ref)
+    repo, summary = library.writing(ref)
     entry, _ = repo.load(summary.id)
     renewed = app.additions.renewed(repo, summary, entry)
     if renewed.outdated:
@@ -387,7 +387,7 @@ def keep(opened: Library, ref: str, sure: Callable[[str], bool] = lambda _: Fals
 
 
 def delete(
-    opened: Library, refs: Sequence[str], *, only_resources: bool = False
+    library: Library, refs: Sequence[str], *, only_resources: bool = False
 ) -> tuple[Written, ...]:
     """Remove entries, all in one commit; the removal of a rule is a proposal.
 
@@ -399,7 +399,7 @@ def delete(
     places: dict[RepositorySession, dict[str, EntrySummary]] = {}
     for ref in refs:
         # all are resolved before the first is deleted
-        repo, summary = opened.writing(ref)
+        repo, summary = library.writing(ref)
         if only_resources:
             _refuse_others(summary, "delete")
         places.setdefault(repo, {})[summary.id] = summary

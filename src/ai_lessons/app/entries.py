@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def show(
-    opened: Library, ref: str, *, section: int | None = None, heading: str | None = None
+    library: Library, ref: str, *, section: int | None = None, heading: str | None = None
 ) -> Shown:
     """One entry whole, or one section, by number (from 1) or words of its heading.
 
     Raises NotFound, AmbiguousName.
     """
-    repo, summary = opened.holding(ref)
-    catalog = opened.reading.catalog
+    repo, summary = library.holding(ref)
+    catalog = library.reading.catalog
     entry, raw = contents_of(repo, summary)
     if summary.kind is not Kind.SCRIPT:
         text = entry.body
@@ -52,7 +52,7 @@ def show(
     if section is not None or heading is not None:
         chosen = _choose(sections, section, heading, summary.title)
         text = "".join(lines[chosen.start - 1 : chosen.end])
-    notes = (*_notes(opened, repo, summary), *app.edited_files.doubts(repo, summary, raw))
+    notes = (*_notes(library, repo, summary), *app.edited_files.doubts(repo, summary, raw))
     approval, kept = None, None
     if summary.kind is Kind.RULE:
         approval = approval_of(repo, summary)
@@ -63,7 +63,7 @@ def show(
         silent = repo.learned.silent([summary]).get(summary.id, "")
     return Shown(
         entry=app.link_effects.vouched(
-            opened.reading, app.notes.with_verdicts(opened.reading, [summary])[0]
+            library.reading, app.notes.with_verdicts(library.reading, [summary])[0]
         ),
         body=text,
         raw=raw,
@@ -82,12 +82,12 @@ def show(
     )
 
 
-def _notes(opened: Library, repo: RepositorySession, summary: EntrySummary) -> tuple[str, ...]:
+def _notes(library: Library, repo: RepositorySession, summary: EntrySummary) -> tuple[str, ...]:
     """What is to be known beside an entry."""
     notes: list[str] = []
     if summary.kind is Kind.RULE:
         notes += repo.rules.notes
-    return (*notes, *app.notes.notes_whole(opened, summary))
+    return (*notes, *app.notes.notes_whole(library, summary))
 
 
 def _usage_of(repo: RepositorySession, lesson: EntrySummary) -> Usage:
@@ -105,7 +105,7 @@ def difference(path: str, old: str, new: str) -> str:
 
 
 def list_entries(
-    opened: Library,
+    library: Library,
     *,
     kinds: Collection[Kind] = (),
     project: str | None = None,
@@ -127,7 +127,7 @@ def list_entries(
     `scope`, `origin`: those of lessons. `silent`: only what is told to nobody who does not ask,
     why, of any status.
     """
-    catalog = opened.reading.current()
+    catalog = library.reading.current()
     at = place_of(scope) if scope else ScopePlace(project or "")
     query = Filter(
         kinds=frozenset(kinds),
@@ -139,20 +139,20 @@ def list_entries(
         status=Status(status) if status is not None else None,
         sort=sort,
         limit=limit or 0,
-        without=_superseded(opened.reading)
+        without=_superseded(library.reading)
         if status == Status.ACTIVE and not every
         else frozenset(),
     )
     if silent:
         return _silent_ones(
-            opened.reading, query._replace(status=None, without=frozenset(), limit=0), limit
+            library.reading, query._replace(status=None, without=frozenset(), limit=0), limit
         )
     entries = tuple(summary for summary in catalog.select(query) if origin in {None, summary.from_})
     total = len(entries) if limit is None else catalog.count(query)
     asked = (
         {} if entries else {"project": (project or "",), "tag": (tag or "",), "version": versions}
     )
-    return Listing(entries, total, (*opened.reading.notes(), *not_here(catalog, asked)))
+    return Listing(entries, total, (*library.reading.notes(), *not_here(catalog, asked)))
 
 
 def _silent_ones(reading: Reading, query: Filter, limit: int | None) -> Listing:
@@ -173,17 +173,17 @@ def _superseded(reading: Reading) -> frozenset[str]:
     return app.link_effects.superseded(reading)
 
 
-def tags(opened: Library) -> tuple[Tally, ...]:
+def tags(library: Library) -> tuple[Tally, ...]:
     """Every tag with its entries counted, most used first."""
-    return tuple(opened.reading.current().tags())
+    return tuple(library.reading.current().tags())
 
 
-def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
+def versions(library: Library, project: str | None = None) -> tuple[Tally, ...]:
     """Every version with its docs and scripts counted, the newest first, names and `unversioned` last.
 
     Raises NotFound: no such project.
     """
-    catalog = opened.reading.current()
+    catalog = library.reading.current()
     if project is not None and (unknown := not_here(catalog, {"project": (project,)})):
         raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(
@@ -195,21 +195,21 @@ def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
     return (*(tallies[name] for name in newest_first(tallies)), *unversioned)
 
 
-def projects(opened: Library) -> tuple[Tally, ...]:
+def projects(library: Library) -> tuple[Tally, ...]:
     """Every project with its entries counted."""
-    return tuple(opened.reading.current().projects())
+    return tuple(library.reading.current().projects())
 
 
-def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
+def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    catalog, start = opened.reading.current(), opened.reading.resolve(ref).id
+    catalog, start = library.reading.current(), library.reading.resolve(ref).id
     edges = catalog.edges(None if depth > 1 else start)
     return app.link_effects.related_of(catalog, links.reach(edges, start, depth))
 
 
-def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
+def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
     """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
-    return opened.reading.current().complete(what, prefix)
+    return library.reading.current().complete(what, prefix)
 
 
 def _choose(sections: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:

@@ -36,15 +36,15 @@ WAYS: Final = {
 }
 
 
-def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
+def log(library: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
-    repo, summary = opened.holding(ref)
+    repo, summary = library.holding(ref)
     return repo.history.log(repo.file_of(summary))
 
 
-def diff(opened: Library, ref: str, rev: str | None = None) -> str:
+def diff(library: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-    repo, summary = opened.holding(ref)
+    repo, summary = library.holding(ref)
     path, store = repo.file_of(summary), repo.store
     if rev is None and store.head().commit is None:
         from ai_lessons.git.history import unified
@@ -53,12 +53,12 @@ def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     return app.secrets.masked_file(repo.history.diff(path, rev or "HEAD"), {})
 
 
-def change_of_rule(opened: Library, ref: str, commit: str) -> str:
+def change_of_rule(library: Library, ref: str, commit: str) -> str:
     """Unified diff of what one commit changed in the entry's file.
 
     Raises NotFound: no such commit, or not of it.
     """
-    repo, summary = opened.holding(ref)
+    repo, summary = library.holding(ref)
     log = repo.history.log(repo.file_of(summary))
     pair = next((pair for pair in zip_longest(log, log[1:]) if pair[0].commit == commit), None)
     if pair is None:

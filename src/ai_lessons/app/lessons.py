@@ -47,14 +47,14 @@ def refuse_wrong(summary: EntrySummary) -> None:
         raise Conflict(f"{summary.handle} is marked wrong, so it is not promoted", hint=hint)
 
 
-def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> Written:
+def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> Written:
     """A new lesson (added), unless it is there (unchanged).
 
     A person makes firm what an agent drafted (confirmed).
 
     Raises UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
     """
-    repo = opened.primary
+    repo = library.primary
     if repo.options.agent:
         by = "ai"
     at = place_of(scope)
@@ -77,7 +77,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     draft = LessonDraft(
         title_of(pattern), project=at.project, scope=at.stated, confidence=CONFIDENCE[by], origin=by
     )
-    written = app.editing.add_lesson(opened, draft._replace(**pattern.parts))
+    written = app.editing.add_lesson(library, draft._replace(**pattern.parts))
     notes = [*written.notes]
     for summary in same:
         # those that are not active any more
@@ -89,7 +89,7 @@ def add(opened: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -
     return written._replace(notes=tuple(notes), change="added", origin=by)
 
 
-def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Written:
+def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Written:
     """Mark a lesson as wrong: it leaves all results, its file and history stay.
 
     Again only changes the reason.
@@ -97,7 +97,7 @@ def wrong(opened: Library, ref: str, reason: str = "", *, by: str = "ai") -> Wri
     Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a
     lesson.
     """
-    repo, summary = lesson(opened.writing, ref)
+    repo, summary = lesson(library.writing, ref)
     reason = " ".join(reason.split())
     settled = summary.status == Status.WRONG and not reason
     if is_firm(summary) and (by != "user" or repo.options.agent) and not settled:

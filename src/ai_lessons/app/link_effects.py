@@ -447,7 +447,7 @@ class Graph(NamedTuple):
 
 
 def graph(
-    opened: Library,
+    library: Library,
     refs: Sequence[str] = (),
     *,
     depth: int = 1,
@@ -458,7 +458,7 @@ def graph(
 
     `confidence` is by lesson, as it was learned. Raises NotFound, AmbiguousName.
     """
-    repo = opened.reading
+    repo = library.reading
     catalog = repo.current()
     starts = []
     for ref in refs:

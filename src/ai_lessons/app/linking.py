@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ai_lessons.model.entries import EntrySummary, Link
 
 
-def links_to(opened: Library, refs: Sequence[str]) -> list[str]:
+def links_to(library: Library, refs: Sequence[str]) -> list[str]:
     """A sentence for each link to these entries that another one states."""
-    entries = {summary.id: summary for _, summary in map(opened.writing, refs)}
+    entries = {summary.id: summary for _, summary in map(library.writing, refs)}
     sentences = []
     for summary in entries.values():
-        for edge in opened.reading.catalog.edges(summary.id):
+        for edge in library.reading.catalog.edges(summary.id):
             if edge.target == summary.id and edge.source not in entries:
-                source = opened.reading.catalog.many([edge.source])[edge.source]
+                source = library.reading.catalog.many([edge.source])[edge.source]
                 words = Relation(edge.relation).words()
                 sentences.append(
                     f"{source.handle} {source.title!r} links to {summary.handle}: {words}"
@@ -36,39 +36,39 @@ def links_to(opened: Library, refs: Sequence[str]) -> list[str]:
     return sentences
 
 
-def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
+def link(library: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
     """Write an edge into `a`.
 
     The same again, or a symmetric one that `b` states, only changes its weight.
 
     Raises UsageError: wrong kinds, or both are the same entry. Conflict: it would close a circle.
     """
-    start, end = _pair(opened, a, b)
-    refuse_wrong_kinds(opened.reading.catalog, start.kind, [(relation, end.id)])
-    refuse_circle(opened.reading, start, relation, end)
-    end_entry, _ = opened.reading.of(end.id).load(end.id)
+    start, end = _pair(library, a, b)
+    refuse_wrong_kinds(library.reading.catalog, start.kind, [(relation, end.id)])
+    refuse_circle(library.reading, start, relation, end)
+    end_entry, _ = library.reading.of(end.id).load(end.id)
     stated = {(link.relation, link.target) for link in end_entry.links}
     if Relation(relation).symmetric and (relation, start.id) in stated:
         start, end = end, start
-    entry, _ = opened.reading.of(start.id).load(start.id)
+    entry, _ = library.reading.of(start.id).load(start.id)
     kept = [link for link in entry.links if (link.relation, link.target) != (relation, end.id)]
     links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
-    repo, _ = opened.writing(start.id)
+    repo, _ = library.writing(start.id)
     done = change(repo, start, {"links": links}, subject)
     if relation in authorship.SILENCING:
         authorship.remember_link(repo, start.id, end.id)
     return done
 
 
-def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
+def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Written:
     """Take the edges between two entries away (of one relation, or all).
 
     Raises NotFound: there is none.
     """
-    start, end = _pair(opened, a, b)
+    start, end = _pair(library, a, b)
     for summary, other in ((start, end), (end, start)):
-        entry, _ = opened.reading.of(summary.id).load(summary.id)
+        entry, _ = library.reading.of(summary.id).load(summary.id)
         kept: list[Link] = []
         for link in entry.links:
             if link.target != other.id or relation not in {None, link.relation}:
@@ -76,7 +76,7 @@ def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Writ
         if len(kept) != len(entry.links):
             links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {summary.title} and {other.title}"
-            return change(opened.writing(summary.id)[0], summary, {"links": links}, subject)
+            return change(library.writing(summary.id)[0], summary, {"links": links}, subject)
     raise NotFound(
         f"link between {start.handle} and",
         end.handle,
@@ -84,8 +84,8 @@ def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Writ
     )
 
 
-def _pair(opened: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
-    reading = opened.reading
+def _pair(library: Library, a: str, b: str) -> tuple[EntrySummary, EntrySummary]:
+    reading = library.reading
     reading.current()
     start, end = reading.resolve(a), reading.resolve(b)
     if start.id == end.id:

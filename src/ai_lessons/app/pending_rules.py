@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from ai_lessons.model import Where
 
 
-def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
+def pending_rules(library: Library, batch: Batch | None = None) -> tuple[Pending, ...]:
     """The proposals that wait for a person, here and on remotes, oldest first; or a batch's.
 
     Then what stands on the approval branch without approval, of rules that have no open proposal.
     """
-    with open_proposals(opened.primary) as at:
+    with open_proposals(library.primary) as at:
         if batch is not None:
             rules = []
             for proposal in _of_one(batch, at.every.proposals):
@@ -53,22 +53,22 @@ def pending_rules(opened: Library, batch: Batch | None = None) -> tuple[Pending,
         return (*pending, *standing)
 
 
-def pending_rule(opened: Library, ref: str) -> Pending:
+def pending_rule(library: Library, ref: str) -> Pending:
     """One of them, as a person has to see it before it is decided about.
 
     Raises NotFound, AmbiguousName.
     """
-    with open_proposals(opened.primary) as at:
+    with open_proposals(library.primary) as at:
         waiting = find_proposal(at, ref)
         if isinstance(waiting, OpenProposal):
             return pending_of(at, waiting)
         return _pending_standing(at, *waiting)
 
 
-def past_sessions(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
+def past_sessions(library: Library, where: Where, proposal: Pending) -> PastSessions | None:
     """What past sessions on this machine say for a proposal; None where nothing tells of any."""
     for _, past_of in extensions.added("past"):
-        past: PastSessions | None = past_of(opened, where, proposal)
+        past: PastSessions | None = past_of(library, where, proposal)
         if past:
             return past
     return None

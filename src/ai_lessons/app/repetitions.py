@@ -35,13 +35,13 @@ class RepetitionLimits(NamedTuple):
 REPETITIONS = RepetitionLimits()
 
 
-def refuse_repetition(opened: Library, draft: LessonDraft) -> list[str]:
+def refuse_repetition(library: Library, draft: LessonDraft) -> list[str]:
     """A sentence for each active lesson that has the same text under another title.
 
     Raises Conflict: one has the same title and the same text. Nothing that is only alike is
     refused: `A before B` and `B before A` have the same words, too.
     """
-    repo = opened.primary
+    repo = library.primary
     repo.current()
     pattern = ""
     with suppress(UsageError):
@@ -80,12 +80,12 @@ def _typed(title: str, text: str) -> tuple[str, ...]:
     return tuple(" ".join(fold(part).casefold().split()) for part in (title, text))
 
 
-def near_copies(opened: Library, text: str) -> dict[str, str]:
+def near_copies(library: Library, text: str) -> dict[str, str]:
     """Active lessons and rules that say the same as a text in other words, the nearest first.
 
     By id, a sentence.
     """
-    repo = opened.reading
+    repo = library.reading
     repo.current()
     app.gathering.refresh(repo)
     similar = app.gathering.similarities(repo, text, frozenset({Kind.LESSON, Kind.RULE}))

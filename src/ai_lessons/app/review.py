@@ -74,7 +74,7 @@ one_job = plumbing.once
 
 @plumbing.once()
 def approve_rule(
-    opened: Library, ref: str, *, sign: bool = False, expect: str | None = None
+    library: Library, ref: str, *, sign: bool = False, expect: str | None = None
 ) -> Decided:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch.
 
@@ -85,7 +85,7 @@ def approve_rule(
     approval can be named, too. `expect` is the `Pending.commit` shown. Raises NotFound,
     AmbiguousName, Refused, Conflict, InvalidEntry.
     """
-    repo = opened.primary
+    repo = library.primary
     with deciding(repo, "approve") as at:
         waiting = find_proposal(at, ref)
         if not isinstance(waiting, OpenProposal):
@@ -97,7 +97,7 @@ def approve_rule(
 
 @plumbing.once()
 def approve_rules(
-    opened: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False
+    library: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False
 ) -> tuple[Decided, ...]:
     """Merge many proposals of rules (branch.
 
@@ -105,7 +105,7 @@ def approve_rules(
 
     Raises as `approve_rule`; what was merged before that stays.
     """
-    repo = opened.primary
+    repo = library.primary
     done: list[Decided] = []
     left = iter(chosen.items())
     # one commit merges 400 proposals: their names take most of what is read of a commit's message
@@ -189,7 +189,7 @@ def _checked(
 
 @plumbing.once()
 def reject_rule(
-    opened: Library, ref: str, *, reason: str = "", expect: str | None = None
+    library: Library, ref: str, *, reason: str = "", expect: str | None = None
 ) -> Decided:
     """Turn a proposal down.
 
@@ -197,7 +197,7 @@ def reject_rule(
 
     `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
     """
-    repo = opened.primary
+    repo = library.primary
     with deciding(repo, "reject") as at:
         proposal = at.find(ref)
         refuse_changed(proposal.commit, expect)
@@ -227,7 +227,7 @@ def reject_rule(
 
 
 @plumbing.once()
-def take_back(opened: Library, commit: str) -> Suggested:
+def take_back(library: Library, commit: str) -> Suggested:
     """Take a decision about one proposal back by the next one.
 
     It waits again, as its author proposed it.
@@ -236,7 +236,7 @@ def take_back(opened: Library, commit: str) -> Suggested:
     approved. Raises NotFound: no such decision. Conflict: what it changed was changed again.
     Refused.
     """
-    repo = opened.primary
+    repo = library.primary
     with deciding(repo, "take back a decision about") as at:
         decision = decisions.read_decision(repo.store, at.git, at.trunk, commit)
         if decision.taken and at.trunk.view.policy.distinct:
@@ -261,7 +261,7 @@ def take_back(opened: Library, commit: str) -> Suggested:
                 raise Conflict(f"{min(texts)} cannot be read, so its approval is not taken back")
             made = make(at, entry, before, f"Take back: {entry.title}")
     if decision.taken:
-        approve_rule(opened, made.branch, expect=made.commit)
+        approve_rule(library, made.branch, expect=made.commit)
     with deciding(repo, "take back a decision about") as at:
         again = decisions.reopen(repo.store, at.git, at.trunk, decision)
         proposal = at.find(again.branch)
@@ -271,13 +271,13 @@ def take_back(opened: Library, commit: str) -> Suggested:
 
 @plumbing.once()
 def edit_proposal(
-    opened: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
+    library: Library, ref: str, editor: Callable[[str, str], str | None], expect: str | None = None
 ) -> Suggested | None:
     """One more commit with what `editor(text, suffix)` gave; None if nothing was changed.
 
     Raises InvalidEntry.
     """
-    repo = opened.primary
+    repo = library.primary
     repo.refuse_other_formats()
     with open_proposals(repo) as at:
         proposal = at.find(ref)
@@ -315,7 +315,7 @@ def edit_proposal(
 
 
 def state_reason(
-    opened: Library, ref: str, reason: str, expect: str | None = None
+    library: Library, ref: str, reason: str, expect: str | None = None
 ) -> Suggested | None:
     """One more commit on a proposal that says why; None if it says so already.
 
@@ -323,7 +323,7 @@ def state_reason(
     """
     words = one_line(reason, 1_000)
     return edit_proposal(
-        opened, ref, lambda text, _: markdown.edit(text, {"rationale": words}), expect
+        library, ref, lambda text, _: markdown.edit(text, {"rationale": words}), expect
     )
 
 

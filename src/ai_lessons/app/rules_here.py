@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library, Reading
 
 
-def rules_here(opened: Library, feature: str, cwd: Path) -> tuple[EntrySummary, ...]:
+def rules_here(library: Library, feature: str, cwd: Path) -> tuple[EntrySummary, ...]:
     """The rules of this feature that hold in a folder.
 
     A job of the helper; what is told at the same event is asked for next.
     """
-    return tuple(holding(opened.up_to_date(for_two_jobs=True), feature, cwd))
+    return tuple(holding(library.up_to_date(for_two_jobs=True), feature, cwd))
 
 
 def holding(

@@ -134,7 +134,10 @@ class Helper:
             try:
                 # a job that takes a minute hangs: the caller who waits for it does it without the
                 # helper
-                while not wait([job], daemon_client.PATIENT.beat).done and time.monotonic() < began + 60.0:
+                while (
+                    not wait([job], daemon_client.PATIENT.beat).done
+                    and time.monotonic() < began + 60.0
+                ):
                     # a hook has two seconds: where other work keeps its job from beginning, it does
                     # without the helper
                     if (
@@ -163,7 +166,7 @@ class Helper:
             ask_keys = _refuse
         options = Options(**travelled, ask_keys=ask_keys)
         return self._with(
-            root, options, lambda opened: daemon_client.job(name)(opened, *asked, **how)
+            root, options, lambda library: daemon_client.job(name)(library, *asked, **how)
         )
 
     def _hear(self, data: bytes) -> str:
@@ -180,9 +183,9 @@ class Helper:
             # the settings, which only we have read, say that there shall be no helper
             raise daemon_client.DaemonUnavailable
 
-        def asking(opened: Library, caller_options: Options) -> daemon_client.DaemonClient:
+        def asking(library: Library, caller_options: Options) -> daemon_client.DaemonClient:
             return daemon_client.DaemonClient(
-                chosen.repo, caller_options._replace(warm=None), lambda: opened, warm=True
+                chosen.repo, caller_options._replace(warm=None), lambda: library, warm=True
             )
 
         options = Options(
@@ -191,7 +194,7 @@ class Helper:
         return self._with(
             chosen.repo,
             options,
-            lambda opened: agent_hook.respond(event, chosen, environ, partial(asking, opened)),
+            lambda library: agent_hook.respond(event, chosen, environ, partial(asking, library)),
         )
 
     def _with(self, root: Path, options: Options, job: Callable[[Library], T]) -> T:
@@ -200,10 +203,10 @@ class Helper:
         self.requests += 1
         try:
 
-            def do(opened: Library) -> T:
-                opened.asked_by(options)
-                result = job(opened)
-                if opened.missing and self._incomplete.empty():
+            def do(library: Library) -> T:
+                library.asked_by(options)
+                result = job(library)
+                if library.missing and self._incomplete.empty():
                     self._incomplete.put((root, options))
                 return result
 
@@ -230,12 +233,12 @@ class Helper:
 
     def _opened(self, root: Path, options: Options) -> Library:
         """A library that shares its models with the others; each thread computes on one core."""
-        opened = Library(root, options)
+        library = Library(root, options)
         of = (options.cache_dir, options.model_dir, options.offline)
-        opened.embedders = self._models.setdefault(
+        library.embedders = self._models.setdefault(
             of, Embedders(options, threads=1, before=self._gate, weighed=self._weighed)
         )
-        return opened
+        return library
 
     @contextmanager
     def _weighed(self) -> Iterator[None]:
@@ -260,8 +263,8 @@ class Helper:
         while True:
             root, options = self._incomplete.get()
             self._fills = True
-            with suppress(Exception), self._opened(root, options) as opened:
-                for repo in opened.reading.every:
+            with suppress(Exception), self._opened(root, options) as library:
+                for repo in library.reading.every:
                     repo.indexing.complete()
             self._fills, self._used = False, time.monotonic()
 

@@ -43,7 +43,7 @@ _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
 def context(
-    opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None
+    library: Library, query: ContextQuery, ask: Callable[..., Context] | None = None
 ) -> Context:
     """Rules in force and lessons for what one is about to do; what came is recorded.
 
@@ -56,13 +56,13 @@ def context(
     if ask:
         result = ask("context", query)
     else:
-        result = find_context(opened, query)
-    return result._replace(notes=(*result.notes, *opened.record(injection_events(result))))
+        result = find_context(library, query)
+    return result._replace(notes=(*result.notes, *library.record(injection_events(result))))
 
 
-def find_context(opened: Library, query: ContextQuery) -> Context:
+def find_context(library: Library, query: ContextQuery) -> Context:
     """As `context`, but nothing is recorded."""
-    repo = opened.reading
+    repo = library.reading
     repo.current()
     if query.error.strip():
         result = helping(repo, query.error, query.budget)
@@ -106,7 +106,7 @@ def find_context(opened: Library, query: ContextQuery) -> Context:
     )
 
 
-def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> Context | Answer:
+def helping_or_found(library: Library, query: Query, ask: Callable[..., Any]) -> Context | Answer:
     """What helps with the failure that a query shows.
 
     Else, or where it shows none, what a search finds.
@@ -116,7 +116,7 @@ def helping_or_found(opened: Library, query: Query, ask: Callable[..., Any]) -> 
     """
     error, alone = failures.shown_in(query.text)
     if error and not (query.filters.versions or query.filters.kinds - {Kind.LESSON, Kind.RULE}):
-        helps = context(opened, ContextQuery(error=error, approvals=query.approvals), ask)
+        helps = context(library, ContextQuery(error=error, approvals=query.approvals), ask)
         if helps.entries:
             return helps
     else:

@@ -100,13 +100,13 @@ _Offers = dict[str, Offer]
 
 
 def at_a_prompt(
-    opened: Library, text: str, shown_before: Collection[str], at_start: Collection[str] = ()
+    library: Library, text: str, shown_before: Collection[str], at_start: Collection[str] = ()
 ) -> Context:
     """Rules and lessons that are about what a person asks for.
 
     `at_start` are those that the start told.
     """
-    repo = opened.up_to_date()
+    repo = library.up_to_date()
     project = project_of(repo, repo.options.cwd)
     here = _here(project)
     matching = by_words(repo, text, BAR, here)
@@ -126,7 +126,7 @@ def at_a_prompt(
 
 
 def before_a_tool(
-    opened: Library,
+    library: Library,
     paths: Sequence[str],
     command: str,
     folders: Sequence[str],
@@ -141,7 +141,7 @@ def before_a_tool(
     session began. What names every file, or every one of its kind, comes only if its words are in
     the text that is written, too. What a feature knows not to be about the call does not come.
     """
-    repo = opened.up_to_date()
+    repo = library.up_to_date()
     project = project_of(repo, repo.options.cwd)
     here = _here(project)
     offers: _Offers = {}
@@ -187,7 +187,7 @@ def before_a_tool(
 
 
 def at_a_failure(
-    opened: Library,
+    library: Library,
     error: str,
     shown_before: Collection[str] = (),
     folders: Sequence[str] = (),
@@ -202,7 +202,7 @@ def at_a_failure(
     `told_before_call`: what was told before a call, of which only that comes again which says
     something of a failure.
     """
-    repo = opened.up_to_date()
+    repo = library.up_to_date()
     offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
     if answered:

@@ -582,7 +582,7 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     return Told(Moment.STOP, words.reminder(first.command, first.solved), sentences=sentences)
 
 
-def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
+def why_told(library: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
     """What the hooks told in a session of the last days (None.
 
     The last one, if any), why, and what came of it.
@@ -591,15 +591,15 @@ def why_told(opened: Library, session: str | None = None) -> tuple[ShownEntry, .
     """
     from ai_lessons.app.link_effects import silent
 
-    sessions, _ = agent_sessions.lately(opened.options.state_dir)
+    sessions, _ = agent_sessions.lately(library.options.state_dir)
     shown = next((each.told for each in sessions if session in {None, each.session}), None)
     if shown is None:
         if session is None:
             return ()
         hint = "hooks remember a session for seven days: ai-lessons recall sessions"
         raise NotFound("session", session, hint=hint)
-    summaries = opened.reading.current().many(entry.id for entry in shown)
-    reasons = silent(opened.reading, summaries.values())
+    summaries = library.reading.current().many(entry.id for entry in shown)
+    reasons = silent(library.reading, summaries.values())
     results = []
     for entry in shown:
         results.append(entry._replace(silent=reasons.get(entry.id, "")))

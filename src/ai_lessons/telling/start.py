@@ -58,14 +58,14 @@ class _Place(NamedTuple):
         return self.summary.kind is Kind.RULE or bool(self.summary.firm)
 
 
-def at_the_start(opened: Library, cwd: Path, host: str = "") -> Context:
+def at_the_start(library: Library, cwd: Path, host: str = "") -> Context:
     """Rules in force and lessons of the project of this folder and of `global`, in the order of design 17.
 
     What is always true comes before what names files or commands, what prescribes nothing last; then what most
     sessions needed, and rules and firm lessons before others. What an instruction file that the host reads holds word
     by word is left out.
     """
-    repo = opened.up_to_date()
+    repo = library.up_to_date()
     project = project_of(repo, cwd)
     summaries = holding(repo, project)
     texts = repo.catalog.openings([summary.id for summary in summaries])

@@ -47,7 +47,7 @@ class _Past(NamedTuple):
     apart: set[str]
 
 
-def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | None:
+def past(library: Library, where: Where, proposal: Pending) -> PastSessions | None:
     """What the sessions of this machine say for a proposal.
 
     None without any, and where it is no rule or lesson.
@@ -60,7 +60,7 @@ def past(opened: Library, where: Where, proposal: Pending) -> PastSessions | Non
     entry = _entry_of(proposal)
     if entry is None or entry.kind not in {Kind.RULE, Kind.LESSON}:
         return None
-    names = _sessions_about(opened, where, entry, proposal.applies_to)
+    names = _sessions_about(library, where, entry, proposal.applies_to)
     if not names.every:
         return None
     reached = (names.said | names.edited | names.ran) - names.apart
@@ -86,9 +86,9 @@ def _entry_of(proposal: Pending) -> Entry | None:
 
 
 def _sessions_about(
-    opened: Library, where: Where, entry: Entry, applies_to: Iterable[str]
+    library: Library, where: Where, entry: Entry, applies_to: Iterable[str]
 ) -> _Past:
-    contents = _read_at_a_decision(opened, where)
+    contents = _read_at_a_decision(library, where)
     projects = _projects_like(entry.project, contents)
     moments = _moments_in(projects, contents)
     repeating = [moment.session for moment in moments if _says_again(entry.title, moment)]
@@ -101,7 +101,7 @@ def _sessions_about(
     judges = app.effects.in_sessions(entry)
     checked: set[str] = set()
     if judges:
-        played = _played(opened, where, judges, entry.project)
+        played = _played(library, where, judges, entry.project)
         checked = set(played)
         ran = {session for session, speaks in played.items() if speaks}
         every |= checked
@@ -173,7 +173,7 @@ def _moments_in(projects: Collection[str], contents: Iterable[TranscriptContents
 
 
 def _played(
-    opened: Library, where: Where, judges: Sequence[Speaks], project: str
+    library: Library, where: Where, judges: Sequence[Speaks], project: str
 ) -> dict[str, bool]:
     """By session of the project whether the entry would have spoken.
 
@@ -182,7 +182,7 @@ def _played(
     name_of = cache(project_of)
     by_session: dict[str, bool] = {}
     left = AT_A_DECISION
-    for file, status in transcripts(where, opened.options.cwd, ""):
+    for file, status in transcripts(where, library.options.cwd, ""):
         left -= status.st_size
         if left < 0:
             break
@@ -198,12 +198,12 @@ def _played(
     return by_session
 
 
-def _read_at_a_decision(opened: Library, where: Where) -> list[TranscriptContents]:
+def _read_at_a_decision(library: Library, where: Where) -> list[TranscriptContents]:
     """The transcripts that were read before, and of the others as many as a reviewer has time for."""
-    memory = Memory(opened.options.state_dir / FOLDER)
+    memory = Memory(library.options.state_dir / FOLDER)
     contents = []
     left = AT_A_DECISION
-    for file, status in transcripts(where, opened.options.cwd, ""):
+    for file, status in transcripts(where, library.options.cwd, ""):
         if not memory.has(file, status):
             left -= status.st_size
         # one that cannot be read is no evidence

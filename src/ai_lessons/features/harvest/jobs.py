@@ -80,7 +80,7 @@ class Harvest(NamedTuple):
 
 
 def harvest(
-    opened: Library,
+    library: Library,
     where: Where,
     source: Source = ALL_HOSTS,
     *,
@@ -92,7 +92,7 @@ def harvest(
     Left out: what a stored entry is about, and what was kept or turned down for ever. A person is
     shown what is sure, an agent `every` candidate. Raises NotFound: no such folder, ref.
     """
-    repo = opened.reading
+    repo = library.reading
     memory = Memory(repo.options.state_dir / walls.FOLDER)
     unread_files: dict[str, list[Path]] = {}
     contents = _contents(repo, where, source, memory, unread_files)
@@ -263,7 +263,7 @@ class _Stored:
 
 
 def keep(
-    opened: Library,
+    library: Library,
     candidate: HarvestedLesson,
     origin: str,
     edit: Callable[[str, str], str | None] | None = None,
@@ -288,7 +288,7 @@ def keep(
         source = "observed"
     programs = [form.words[0] for form in command_forms.named_forms(candidate.when)]
     written = app.editing.add_lesson(
-        opened,
+        library,
         lesson._replace(
             options={"edited": candidate.edited, "programs": programs},
             project=candidate.project,
@@ -298,19 +298,19 @@ def keep(
             further=further,
         ),
     )
-    decide(opened, candidate, "kept", written.id)
+    decide(library, candidate, "kept", written.id)
     return written
 
 
 def keep_these(
-    opened: Library, harvested: Harvest, names: Sequence[str], origin: str
+    library: Library, harvested: Harvest, names: Sequence[str], origin: str
 ) -> list[Written]:
     """Add the candidates of these ids, or (`all`) each that says what helps.
 
     Raises Refused: an agent asks. NotFound: no such candidate. UsageError: it does not say what
     helps.
     """
-    opened.options.refuse_agents(
+    library.options.refuse_agents(
         "keep what was harvested", "ai-lessons contribute harvest --keep ID"
     )
     by_id = {candidate.id: candidate for candidate in harvested.candidates}
@@ -322,7 +322,7 @@ def keep_these(
         chosen = [by_id[name] for name in names]
     kept = []
     for candidate in chosen:
-        written = keep(opened, candidate, origin)
+        written = keep(library, candidate, origin)
         if written:
             kept.append(written)
     return kept
@@ -336,20 +336,20 @@ def _refuse_unknown(what: str, names: Iterable[str], known_ids: Iterable[str]) -
             raise NotFound(what, name, hint=_NAMES_THEM)
 
 
-def propose(opened: Library, harvested: Harvest, names: Sequence[str]) -> list[Suggested]:
+def propose(library: Library, harvested: Harvest, names: Sequence[str]) -> list[Suggested]:
     """Propose as rules the statements of these ids, or (`all`) each that a person made in several sessions.
 
     What is proposed already is left out. Raises NotFound: no such candidate.
     """
     said_by_people = [candidate for candidate in harvested.candidates if candidate.quotes]
     _refuse_unknown("statement", names, [candidate.id for candidate in said_by_people])
-    waiting = {proposal.title for proposal in app.pending_rules.pending_rules(opened)}
+    waiting = {proposal.title for proposal in app.pending_rules.pending_rules(library)}
     made = []
     for candidate in said_by_people:
         said_again = candidate.sure and candidate.sessions > 1
         is_chosen = candidate.id in names or (ALL in names and said_again)
         if is_chosen and candidate.title not in waiting:
-            made.append(app.proposals.suggest_rule(opened, _rule_of(candidate)))
+            made.append(app.proposals.suggest_rule(library, _rule_of(candidate)))
     return made
 
 
@@ -366,9 +366,9 @@ def _rule_of(candidate: HarvestedLesson) -> RuleDraft:
     )
 
 
-def decide(opened: Library, candidate: HarvestedLesson, how: str, entry_id: str = "") -> None:
+def decide(library: Library, candidate: HarvestedLesson, how: str, entry_id: str = "") -> None:
     """Do not propose it again: it was `kept` as an entry, or is `never` wanted."""
-    state_dir = opened.options.state_dir
+    state_dir = library.options.state_dir
     memory = Memory(state_dir / walls.FOLDER)
     memory.decided[candidate.id] = how
     if entry_id:

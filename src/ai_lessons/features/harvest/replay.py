@@ -78,13 +78,13 @@ class _Failure(NamedTuple):
 
 
 def replay(
-    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None
+    library: Library, where: Where, folder: str = "", *, since: datetime | None = None
 ) -> Replay:
     """Play what is stored now against the transcripts of all hosts, or those in `folder`.
 
     Raises NotFound: no such folder.
     """
-    options = opened.reading.options
+    options = library.reading.options
     counts = Counter[str]()
     unhelped: dict[str, list[_Failure]] = defaultdict(list)
     unread_files: dict[str, list[Path]] = {}
@@ -92,7 +92,7 @@ def replay(
 
     @cache
     def sources(entry_id: str) -> frozenset[str]:
-        return _sources(opened, taught, entry_id)
+        return _sources(library, taught, entry_id)
 
     files = transcripts(where, options.cwd, folder, since)
     for file, _ in options.each("replaying transcripts", files):
@@ -103,7 +103,7 @@ def replay(
             unread_files.setdefault(error.message, []).append(file)
             continue
         for transcript in played:
-            session = _PlayedSession(opened, transcript)
+            session = _PlayedSession(library, transcript)
             session.play()
             if session.taught_any(sources):
                 for name, number in session.counts.items():
@@ -114,11 +114,11 @@ def replay(
                 unhelped[text].append(failure)
     names = Replay._fields[: Replay._fields.index("unhelped")]
     figures = [counts[name] for name in names]
-    notes = (*unread_notes(unread_files), *opened.reading.notes())
-    return Replay._make([*figures, tuple(_commonest(opened, unhelped)), notes])
+    notes = (*unread_notes(unread_files), *library.reading.notes())
+    return Replay._make([*figures, tuple(_commonest(library, unhelped)), notes])
 
 
-def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> Iterator[Unhelped]:
+def _commonest(library: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> Iterator[Unhelped]:
     """The commonest failures that nothing helps with, by their text."""
     commonest = sorted(unhelped.items(), key=lambda row: len(row[1]), reverse=True)
     named = 0
@@ -126,18 +126,20 @@ def _commonest(opened: Library, unhelped: Mapping[str, Sequence[_Failure]]) -> I
     # would be named
     for text, times in commonest[: 2 * NAMED]:
         error, folders = times[0]
-        if named == NAMED or telling.offers.at_a_failure(opened, error, (), folders).entries:
+        if named == NAMED or telling.offers.at_a_failure(library, error, (), folders).entries:
             continue
         named += 1
         yield Unhelped(secrets.masked(text), len(times))
 
 
-def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str) -> frozenset[str]:
+def _sources(
+    library: Library, taught: Mapping[str, Sequence[str]], entry_id: str
+) -> frozenset[str]:
     """The sessions that an entry came from: its draft's, those it quotes, those that wrote it.
 
     An entry that is told to the session that taught it would prove nothing.
     """
-    repo = opened.reading.of(entry_id)
+    repo = library.reading.of(entry_id)
     entry, _ = repo.load(entry_id)
     names = set(taught.get(entry_id, ()))
     names.update(_QUOTED_SESSION.findall(entry.body))
@@ -149,8 +151,8 @@ def _sources(opened: Library, taught: Mapping[str, Sequence[str]], entry_id: str
 class _PlayedSession:
     """One session, gone through as hooks would have: the figures, and the failures without help."""
 
-    def __init__(self, opened: Library, transcript: Transcript) -> None:
-        self._opened, self._transcript = opened, transcript
+    def __init__(self, library: Library, transcript: Transcript) -> None:
+        self._opened, self._transcript = library, transcript
         self.counts = Counter(sessions=1)
         self.unhelped: list[tuple[str, _Failure]] = []
         # what was told before a command, by id, and at failures

@@ -160,10 +160,10 @@ def _where(draft: HarvestedLesson, view: View) -> Iterator[str]:
         yield f"         and {left} more"
 
 
-def prompt(opened: Library, project: str = "") -> AgentText:
+def prompt(library: Library, project: str = "") -> AgentText:
     """All candidates of this user's sessions, below what an agent does with them."""
-    where = settings.where(os.environ, opened.options.cwd)
-    value = jobs.harvest(opened, where, project=project, every=True)
+    where = settings.where(os.environ, library.options.cwd)
+    value = jobs.harvest(library, where, project=project, every=True)
     return behind(HARVEST, for_agent(value, View()))
 
 
@@ -184,7 +184,7 @@ def replayed(value: Replay, view: View) -> str:
     return "\n".join(rows)
 
 
-def figures(opened: Library) -> list[tuple[str, str]]:
+def figures(library: Library) -> list[tuple[str, str]]:
     """What stored entries would have changed in past sessions, as rows of name and value.
 
     The first says what was played.
@@ -192,7 +192,7 @@ def figures(opened: Library) -> list[tuple[str, str]]:
     # a harvest plays nothing again
     from ai_lessons.features.harvest.replay import replay
 
-    value = replay(opened, settings.where(os.environ, opened.reading.options.cwd))
+    value = replay(library, settings.where(os.environ, library.reading.options.cwd))
     rows = [(_summary(value), ""), *_figures(value)]
     for failure in value.unhelped:
         rows.append((f"{failure.times} x without help", failure.failure))

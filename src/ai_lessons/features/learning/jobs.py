@@ -33,9 +33,9 @@ class Feedback(NamedTuple):
         return entry | {"outcome": self.outcome, "usage": self.usage, "notes": self.notes}
 
 
-def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedback:
     """Say that an entry was helpful, ignored or contradicted: one event. Raises Refused."""
-    repo, summary = opened.holding(ref)
+    repo, summary = library.holding(ref)
     notes = repo.learned.say(summary, outcome, note)
     return Feedback(summary, outcome, repo.learned.of(summary), notes)
 

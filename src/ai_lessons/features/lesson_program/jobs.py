@@ -79,13 +79,13 @@ def shown_json(value: Shown) -> dict[str, Any]:
     return data
 
 
-def show(opened: Library, ref: str) -> Shown:
+def show(library: Library, ref: str) -> Shown:
     """One lesson in full. Raises as `lesson`."""
-    _, summary = lesson(opened.holding, ref)
-    return app.entries.show(opened, summary.id)
+    _, summary = lesson(library.holding, ref)
+    return app.entries.show(library, summary.id)
 
 
-def load(opened: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
+def load(library: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
     """The active lessons that hold everywhere, then those of `scope`.
 
     In each the firm first, then the oldest.
@@ -93,7 +93,7 @@ def load(opened: Library, scope: str | None = None, *, limit: int | None = None)
     Of more than `limit` the firm and the newest are taken; what is superseded, or did harm and is
     not firm, stays away.
     """
-    reading = opened.reading
+    reading = library.reading
     catalog = reading.current()
     left_out = superseded(reading) | _harmful(reading)
     if limit is None:

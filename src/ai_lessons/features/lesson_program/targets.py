@@ -85,7 +85,7 @@ def target_of(to: str, targets: Targets) -> Target:
     return Target(targets.skills, f"{name}/SKILL.md", markdown.render(fields, f"\n# {name}\n"))
 
 
-def promote(opened: Library, ref: str, to: str, targets: Targets) -> Written:
+def promote(library: Library, ref: str, to: str, targets: Targets) -> Written:
     """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted.
 
     A file that is not there is made.
@@ -94,7 +94,7 @@ def promote(opened: Library, ref: str, to: str, targets: Targets) -> Written:
     link is in the way.
     """
     target = target_of(to, targets)
-    repo, summary = lesson(opened.writing, ref)
+    repo, summary = lesson(library.writing, ref)
     refuse_wrong(summary)
     # two promotions into one file take turns
     # Seconds; each promotion writes for a moment

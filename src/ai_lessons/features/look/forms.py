@@ -43,9 +43,9 @@ class Notice(NamedTuple):
 Form: TypeAlias = "Callable[[Library, Mapping[str, str]], Done]"
 
 
-def approve(opened: Library, form: Mapping[str, str]) -> Done:
+def approve(library: Library, form: Mapping[str, str]) -> Done:
     """Approve the proposal as it was shown."""
-    done = app.review.approve_rule(opened, form.get("ref", ""), expect=form.get("commit", ""))
+    done = app.review.approve_rule(library, form.get("ref", ""), expect=form.get("commit", ""))
     return Done(_decided("Approved", [done]), _after(form), done.commit)
 
 
@@ -56,39 +56,39 @@ def _after(form: Mapping[str, str]) -> str:
     return "review"
 
 
-def undo(opened: Library, form: Mapping[str, str]) -> Done:
+def undo(library: Library, form: Mapping[str, str]) -> Done:
     """Take a decision back by the next one: what was decided about waits again."""
-    done = app.review.take_back(opened, form.get("commit", ""))
+    done = app.review.take_back(library, form.get("commit", ""))
     return Done(
         (f"Taken back: {done.handle} {done.title} waits again", *done.warnings),
         f"review?ref={quote(done.branch)}",
     )
 
 
-def approve_batch(opened: Library, form: Mapping[str, str]) -> Done:
+def approve_batch(library: Library, form: Mapping[str, str]) -> Done:
     """Approve all proposals of an import, with one merge, if they are those that were shown."""
     batch = form.get("batch", "")
     # a commit, its branch, and so on
     shown = form.get("shown", "").split()
     chosen = dict(zip(shown[1::2], shown[::2], strict=False))
-    done = app.review.approve_rules(opened, chosen, f"of batch {batch}")
+    done = app.review.approve_rules(library, chosen, f"of batch {batch}")
     return Done(_decided("Approved", done))
 
 
-def reject(opened: Library, form: Mapping[str, str]) -> Done:
+def reject(library: Library, form: Mapping[str, str]) -> Done:
     """Turn the proposal down as it was shown, with a reason."""
     reason, commit = form.get("reason", ""), form.get("commit", "")
-    done = app.review.reject_rule(opened, form.get("ref", ""), reason=reason, expect=commit)
+    done = app.review.reject_rule(library, form.get("ref", ""), reason=reason, expect=commit)
     return Done(_decided("Rejected", [done]), _after(form), done.commit)
 
 
-def edit(opened: Library, form: Mapping[str, str]) -> Done:
+def edit(library: Library, form: Mapping[str, str]) -> Done:
     """Another text of the proposal, as one more commit; it waits as before."""
     # as browsers end lines
     text = form.get("text", "").replace("\r\n", "\n")
     ref, commit = form.get("ref", ""), form.get("commit", "")
     try:
-        done = app.review.edit_proposal(opened, ref, lambda _old, _suffix: text, commit)
+        done = app.review.edit_proposal(library, ref, lambda _old, _suffix: text, commit)
     except (InvalidEntry, Refused, Conflict, UsageError) as error:
         typed = drawing.Edit(text, commit, problem=_problem(error))
         return _typed_again(partial(review_pages.review, asked=form), typed, error, ref)
@@ -99,7 +99,7 @@ def edit(opened: Library, form: Mapping[str, str]) -> Done:
     )
 
 
-def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
+def edit_entry(library: Library, form: Mapping[str, str]) -> Done:
     """Another text of an entry's file, if it is the one that was shown; of a rule a proposal."""
     text, ref, mark = (
         form.get("text", "").replace("\r\n", "\n"),
@@ -115,7 +115,7 @@ def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
         return None
 
     try:
-        done = app.editing.edit(opened, ref, editor)
+        done = app.editing.edit(library, ref, editor)
     except (InvalidEntry, Refused, Conflict, UsageError) as error:
         return _typed_again(page, drawing.Edit(text, mark, problem=_problem(error)), error)
     if pages.text_mark(now[0]) != mark:
@@ -135,12 +135,12 @@ def edit_entry(opened: Library, form: Mapping[str, str]) -> Done:
     return Done((f"Saved {done.handle}: {done.title}", *done.notes), drawing.href(done.id))
 
 
-def feedback(opened: Library, form: Mapping[str, str]) -> Done:
+def feedback(library: Library, form: Mapping[str, str]) -> Done:
     """How an entry did: its confidence learns from it."""
     ref, outcome = form.get("ref", ""), form.get("outcome", "")
     if outcome not in OUTCOMES:
         raise UsageError(f"an entry was {', '.join(OUTCOMES)}")
-    repo, summary = opened.holding(ref)
+    repo, summary = library.holding(ref)
     notes = repo.learned.say(summary, outcome, form.get("note", ""))
     return Done((f"Noted: {summary.handle} was {outcome}", *notes), drawing.href(ref))
 

@@ -56,9 +56,9 @@ class Drawing(NamedTuple):
         return entries
 
 
-def graph(opened: Library, asked: Asked) -> Page:
+def graph(library: Library, asked: Asked) -> Page:
     """What is linked: drawn, and as lists of topics, each entry with what it links."""
-    drawn = _drawing(opened, asked)
+    drawn = _drawing(library, asked)
     chosen = {key: asked.get(key, "").strip() for key in ("ref", "project", "kind", "q", "depth")}
     words = chosen["q"].casefold().split()
     every = drawn.entries
@@ -83,7 +83,7 @@ def graph(opened: Library, asked: Asked) -> Page:
         members[topic.name] += [summary for summary in topic.entries if summary.id in listed]
     start = None
     if chosen["ref"]:
-        start = every.get(app.entries.show(opened, chosen["ref"]).entry.id)
+        start = every.get(app.entries.show(library, chosen["ref"]).entry.id)
     unlinked: list[Topic] = []
     for topic in drawn.unlinked:
         entries = list(filter(is_kept, topic.entries))
@@ -92,15 +92,15 @@ def graph(opened: Library, asked: Asked) -> Page:
     values = {
         "title": "Graph", "topics": [Topic(*item) for item in members.items() if item[1]], "links": links,
         "chosen": chosen, "start": start, "total": len(summaries), "linked": len(drawn.links),
-        "left_out": drawn.left_out, "LISTED": LISTED, "projects": app.entries.projects(opened),
+        "left_out": drawn.left_out, "LISTED": LISTED, "projects": app.entries.projects(library),
         "unlinked": unlinked,
     }  # fmt: skip
     return Page("graph.html", values)
 
 
-def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
+def graph_data(library: Library, asked: Asked) -> dict[str, Any]:
     """The same for the program that draws it."""
-    drawn = _drawing(opened, asked)
+    drawn = _drawing(library, asked)
     nodes = []
     for number, topic in enumerate(drawn.topics):
         for summary in topic.entries:
@@ -131,7 +131,7 @@ def graph_data(opened: Library, asked: Asked) -> dict[str, Any]:
     return {"nodes": nodes, "lines": lines}
 
 
-def _drawing(opened: Library, asked: Asked) -> Drawing:
+def _drawing(library: Library, asked: Asked) -> Drawing:
     refs: list[str] = []
     if asked.get("ref"):
         refs.append(asked["ref"])
@@ -140,13 +140,13 @@ def _drawing(opened: Library, asked: Asked) -> Drawing:
         # what else the address says is none of the three that the page offers
         depth = int(asked["depth"])
     project = asked.get("project") or None
-    linking = app.link_effects.graph(opened, refs, depth=depth, most=DRAWN, project=project)
+    linking = app.link_effects.graph(library, refs, depth=depth, most=DRAWN, project=project)
     unlinked: list[Topic] = []
     if not refs:
         linked: set[str] = set()
         for link in linking.links:
             linked |= {link.source, link.target}
-        every = app.entries.list_entries(opened, project=project).entries
+        every = app.entries.list_entries(library, project=project).entries
         unlinked = _by_project([summary for summary in every if summary.id not in linked])
     confidence = dict(linking.confidence)
     if linking.links or refs:

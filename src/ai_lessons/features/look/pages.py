@@ -61,7 +61,7 @@ class Part(NamedTuple):
     more: Link | None = None
 
 
-def search(opened: Library, asked: Asked) -> Page:
+def search(library: Library, asked: Asked) -> Page:
     """What fits the words, as they are typed; without words the newest."""
     chosen = {
         key: asked.get(key, "").strip()
@@ -76,7 +76,7 @@ def search(opened: Library, asked: Asked) -> Page:
     values: dict[str, Any] = {"chosen": chosen, "answer": None, "listing": None, "far": 0}
     if query.text:
         ask = app.daemon_client.DaemonClient(
-            opened.primary.store.root, opened.options, lambda: opened
+            library.primary.store.root, library.options, lambda: library
         )
         answer = ask("search", query)
         # what is no answer is shown after a click, and so is what only may be one
@@ -88,12 +88,12 @@ def search(opened: Library, asked: Asked) -> Page:
         }
     else:
         values["listing"] = app.entries.list_entries(
-            opened, kinds=kinds, project=chosen["project"] or None, tag=chosen["tag"] or None, versions=versions,
+            library, kinds=kinds, project=chosen["project"] or None, tag=chosen["tag"] or None, versions=versions,
             limit=ROWS_SHOWN, status=None if query.every else "active",
         )  # fmt: skip
     if not asked.get("part"):
         # who types sees the results alone
-        catalog = opened.reading.current() if query.text else opened.reading.catalog
+        catalog = library.reading.current() if query.text else library.reading.catalog
         offered = {
             "projects": catalog.projects(),
             "versions": catalog.versions(),
@@ -103,36 +103,36 @@ def search(opened: Library, asked: Asked) -> Page:
     return Page("search.html", values)
 
 
-def entry(opened: Library, asked: Asked) -> Page:
+def entry(library: Library, asked: Asked) -> Page:
     """One entry whole: its text, where it comes from, what it is linked with, how it did.
 
     `edit`: the text to edit.
     """
     section, at = asked.get("section", ""), asked.get("at", "")
     shown = app.entries.show(
-        opened, asked["ref"], section=int(section) if section.isdecimal() else None
+        library, asked["ref"], section=int(section) if section.isdecimal() else None
     )
     summary = shown.entry
     occasions = []
-    for session in app.agent_sessions.lately(opened.options.state_dir)[0]:
+    for session in app.agent_sessions.lately(library.options.state_dir)[0]:
         for entry in session.told:
             if entry.id == summary.id:
                 occasions.append((session, entry))
     if "[" in shown.body:
-        every = app.entries.list_entries(opened, status=None, every=True).entries
+        every = app.entries.list_entries(library, status=None, every=True).entries
     else:
         every = ()
     root = asked.get("root", "../")
-    targets = LinkTargets(every, _sources(opened), lambda other: root + href(other.id))
+    targets = LinkTargets(every, _sources(library), lambda other: root + href(other.id))
     values = described(shown, targets, root + href(summary.id) if shown.section else "") | {
-        "why": sources(app.history_of_entries.why(opened, summary.id), shown),
-        "log": app.history_of_entries.log(opened, summary.id),
+        "why": sources(app.history_of_entries.why(library, summary.id), shown),
+        "log": app.history_of_entries.log(library, summary.id),
         "at": at,
         "words": asked.get("q", ""),
-        "change": app.history_of_entries.change_of_rule(opened, summary.id, at) if at else "",
-        "months": by_month(opened.holding(summary.id)[0].learned.history(summary.id)),
+        "change": app.history_of_entries.change_of_rule(library, summary.id, at) if at else "",
+        "months": by_month(library.holding(summary.id)[0].learned.history(summary.id)),
         "told": occasions,
-        "edit": edited(opened, summary.id) if asked.get("edit") else None,
+        "edit": edited(library, summary.id) if asked.get("edit") else None,
     }
     return Page("entry.html", values)
 
@@ -175,9 +175,9 @@ def text_mark(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def edited(opened: Library, ref: str) -> Edit:
+def edited(library: Library, ref: str) -> Edit:
     """The text of an entry's file, to be edited."""
-    text = text_given(partial(app.editing.edit, opened, ref))
+    text = text_given(partial(app.editing.edit, library, ref))
     return Edit(text, text_mark(text))
 
 
@@ -227,10 +227,10 @@ def applies_where(
     return [(name, values) for name, values in rows if values]
 
 
-def _sources(opened: Library) -> dict[str, list[str]]:
+def _sources(library: Library) -> dict[str, list[str]]:
     """The files and pages that entries came from, by their ids."""
     places = {}
-    for entry_id, source in opened.reading.catalog.facts("intake").items():
+    for entry_id, source in library.reading.catalog.facts("intake").items():
         places[entry_id] = [source[key] for key in ("path", "url") if key in source]
     return places
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     Asked: TypeAlias = Mapping[str, str]
 
 
-def review(opened: Library, asked: Asked) -> Page:
+def review(library: Library, asked: Asked) -> Page:
     """What waits for a person, and one of it in full."""
-    pending = app.pending_rules.pending_rules(opened)
+    pending = app.pending_rules.pending_rules(library)
     ref = asked.get("ref", "")
     chosen = next(
         (n for n, proposal in enumerate(pending) if ref in {proposal.branch, proposal.id}), 0
@@ -39,11 +39,11 @@ def review(opened: Library, asked: Asked) -> Page:
     if pending:
         proposal = pending[chosen]
     if proposal:
-        (proposal,) = app.effects.in_code(opened, [proposal])
+        (proposal,) = app.effects.in_code(library, [proposal])
     batch: Sequence[app.answers.Pending] = ()
     if proposal and proposal.batch:
         batch = app.pending_rules.pending_rules(
-            opened, app.pending_rules.Batch(batch=proposal.batch, of=proposal.branch)
+            library, app.pending_rules.Batch(batch=proposal.batch, of=proposal.branch)
         )
     after = None
     if len(pending) > 1:
@@ -56,25 +56,25 @@ def review(opened: Library, asked: Asked) -> Page:
         "after": after,
     }
     if proposal and asked.get("edit") and proposal.change != "removal":
-        text = text_given(partial(app.review.edit_proposal, opened, proposal.branch))
+        text = text_given(partial(app.review.edit_proposal, library, proposal.branch))
         values["edit"] = Edit(text, proposal.commit)
     values |= {
         "place": chosen + 1,
         "reach": proposal and text_proposals.reach(proposal),
-        "notes": opened.primary.rules.notes,
+        "notes": library.primary.rules.notes,
         "about": proposal and stated(proposal),
     }
     return Page("review.html", values)
 
 
-def past_of(ref: str, opened: Library) -> str:
+def past_of(ref: str, library: Library) -> str:
     """What the sessions of this user say of a proposal.
 
     Transcripts that were not read before are read for it.
     """
-    where = settings.where(os.environ, opened.options.cwd)
+    where = settings.where(os.environ, library.options.cwd)
     past = app.pending_rules.past_sessions(
-        opened, where, app.pending_rules.pending_rule(opened, ref)
+        library, where, app.pending_rules.pending_rule(library, ref)
     )
     if past:
         return text_proposals.weighed(past)

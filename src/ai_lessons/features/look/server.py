@@ -179,7 +179,7 @@ class Site:
                 "part": "yes" if part else "",
                 "root": root,
             }
-            return await self._shown(lambda opened: job(opened, asked), root, part=part)
+            return await self._shown(lambda library: job(library, asked), root, part=part)
 
         return endpoint
 
@@ -195,7 +195,7 @@ class Site:
             # or a reload would play again
             return RedirectResponse(f"{request.state.root}sessions", 303)
         return await self._shown(
-            lambda opened: state_pages.sessions(opened, self._played), request.state.root
+            lambda library: state_pages.sessions(library, self._played), request.state.root
         )
 
     async def _health(self, request: Request) -> Response:
@@ -275,7 +275,7 @@ class Site:
             try:
                 done = await run_in_threadpool(
                     self._pool.write,
-                    lambda opened: job(opened, form),
+                    lambda library: job(library, form),
                     agent="",
                     progress=no_progress,
                 )
@@ -283,7 +283,7 @@ class Site:
                 # nothing was decided, and what is there now is shown
                 self._done.append(Notice(error.message))
                 return await self._shown(
-                    lambda opened: review_pages.review(opened, form), root, STATUSES[Conflict]
+                    lambda library: review_pages.review(library, form), root, STATUSES[Conflict]
                 )
             if done.again:
                 return await self._shown(done.again, root, done.status)
@@ -325,7 +325,7 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     state = pool.settings.folders.state
     # what is slow the first time is done before anybody waits, and what cannot be looked at is said
     # on the terminal
-    first = pool.read(lambda opened: pages.search(opened, {}))
+    first = pool.read(lambda library: pages.search(library, {}))
     drawing.render(first.template, **first.values)
     with (
         closing(pool),

@@ -29,14 +29,14 @@ class Played(NamedTuple):
     problem: str = ""
 
 
-def sessions(opened: Library, played: Played) -> Page:
+def sessions(library: Library, played: Played) -> Page:
     """What agents were told in the last days, what came of it, and which lessons are missing."""
-    heard, missing = app.agent_sessions.lately(opened.options.state_dir)
+    heard, missing = app.agent_sessions.lately(library.options.state_dir)
     ids = set()
     for session in heard:
         for entry in session.told:
             ids.add(entry.id)
-    summaries = opened.reading.current().many(ids)
+    summaries = library.reading.current().many(ids)
     parts = [
         *_help(played),
         Part(
@@ -69,11 +69,11 @@ def sessions(opened: Library, played: Played) -> Page:
     return page._replace(values={**page.values, "played": played})
 
 
-def replayed(opened: Library) -> list[tuple[str, str]]:
+def replayed(library: Library) -> list[tuple[str, str]]:
     """What is stored, played against the transcripts of this user's agents; takes a while."""
     rows: list[tuple[str, str]] = []
     for _, figures_of in extensions.added("figures"):
-        rows += figures_of(opened)
+        rows += figures_of(library)
     return rows
 
 
@@ -98,22 +98,22 @@ def health(parts: Iterable[Part]) -> Page:
     return Page("table.html", {"title": "Health", "parts": map(_filled, parts), "summary": summary})
 
 
-def _checks(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as all parts are asked
-    rows = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(opened)]
+def _checks(library: Library, asked: Asked) -> Part:  # noqa: ARG001  # as all parts are asked
+    rows = [(row.state, row.name, row.detail, row.remedy) for row in app.health.doctor(library)]
     rows.sort(key=lambda row: row[0] == "ok")
     columns = ("state", "what", "found", "what to do")
     return Part("Checks", "As ai-lessons admin doctor says it.", columns, rows)
 
 
-def _problems(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
-    report = app.validation.validate(opened)
+def _problems(library: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
+    report = app.validation.validate(library)
     rows = [(f"{row.path}:{row.line}", row.message) for row in report.problems]
     summary = f"{report.files:,} files read."
     return Part("Files", summary, ("where", "problem"), rows, "No file has a problem.")
 
 
-def _to_look_at(opened: Library, asked: Asked) -> Part:
-    elsewhere = app.outdated.unseen(opened.primary)
+def _to_look_at(library: Library, asked: Asked) -> Part:
+    elsewhere = app.outdated.unseen(library.primary)
     away = ""
     if elsewhere:
         away = (
@@ -123,17 +123,17 @@ def _to_look_at(opened: Library, asked: Asked) -> Part:
     empty = "" if elsewhere else "Nothing has gone stale."
     columns = ("entry", "why")
     if asked.get("all"):
-        rows = [(row.entry, row.detail) for row in app.outdated.review(opened)]
+        rows = [(row.entry, row.detail) for row in app.outdated.review(library)]
         return Part("To look at again", away, columns, rows, empty)
-    rows = [(row.entry, row.detail) for row in app.outdated.by_features(opened.primary)]
+    rows = [(row.entry, row.detail) for row in app.outdated.by_features(library.primary)]
     # takes seconds
     every = Link("Compare every entry with its sources and with each other", "health?all=yes")
     return Part("To look at again", away, columns, rows, empty, every)
 
 
-def _conflicts(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
+def _conflicts(library: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
     try:
-        torn = app.sharing.conflicts(opened).entries
+        torn = app.sharing.conflicts(library).entries
     except AiLessonsError:
         # nothing is shared, so nothing can be in conflict
         torn = ()
@@ -141,8 +141,8 @@ def _conflicts(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as abo
     return Part("Conflicts", "", ("file", "why"), rows, "No file was changed on both sides.")
 
 
-def _taken_away(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
-    kept = app.sharing.recover(opened, only_list=True).kept
+def _taken_away(library: Library, asked: Asked) -> Part:  # noqa: ARG001  # as above
+    kept = app.sharing.recover(library, only_list=True).kept
     rows = [(row.path, when(row.when)) for row in kept]
     title, summary = "Taken away before their commit", "ai-lessons admin recover brings them back."
     return Part(title, summary, ("file", "written"), rows, "No write was lost.")
@@ -152,25 +152,25 @@ def _taken_away(opened: Library, asked: Asked) -> Part:  # noqa: ARG001  # as ab
 HEALTH = (_conflicts, _taken_away, _checks, _to_look_at, _problems)
 
 
-def learning(opened: Library, _asked: Asked) -> Page:
+def learning(library: Library, _asked: Asked) -> Page:
     """What is learned, in plain numbers, where a feature learns."""
-    return _table("Learning", list(_of_features("learning", opened)))
+    return _table("Learning", list(_of_features("learning", library)))
 
 
-def about(opened: Library, _asked: Asked) -> Page:
+def about(library: Library, _asked: Asked) -> Page:
     """What the program does without being asked each time, in plain words."""
-    options = opened.primary.options
+    options = library.primary.options
     settings = {
-        "events": opened.primary.config.events,
+        "events": library.primary.config.events,
         "warm": options.warm,
         "offline": options.offline,
     }
     return Page("about.html", {"title": "About", **settings})
 
 
-def tiers(opened: Library, _asked: Asked) -> Page:
+def tiers(library: Library, _asked: Asked) -> Page:
     """Which repositories apply here, which rules are in force by whom, and what came in by a proposal."""
-    audit = app.rule_audit.audit(opened)
+    audit = app.rule_audit.audit(library)
     rules = []
     for row in audit.rows:
         in_force = "no"
@@ -184,7 +184,7 @@ def tiers(opened: Library, _asked: Asked) -> Page:
         taken.append((came.title, came.proposal, came.approved_by, when(came.approved_at)))
     columns = ("rule", "in force", "approved by", "since", "how", "problem")
     parts = [
-        *_of_features("tiers", opened),
+        *_of_features("tiers", library),
         Part("Rules", "; ".join(audit.alarms), columns, rules, "No rule is in force."),
         Part("Promoted and proposed", "What came in by a proposal and is no rule.",
              ("entry", "proposal", "taken by", "when"), taken, "Nothing yet."),
@@ -192,9 +192,9 @@ def tiers(opened: Library, _asked: Asked) -> Page:
     return _table("Tiers", parts)
 
 
-def _of_features(page: str, opened: Library) -> Iterator[Part]:
+def _of_features(page: str, library: Library) -> Iterator[Part]:
     """What features put on a page."""
-    for table in app.overview.tables(page, opened):
+    for table in app.overview.tables(page, library):
         rows = []
         for row in table.rows:
             rows.append([_linked(cell) for cell in row])

@@ -365,7 +365,7 @@ class LanguageServer:
             return []
         library, path = self._place(named)
         return library.do(
-            lambda opened: [note for source in SOURCES for note in source(opened, path, text)]
+            lambda library: [note for source in SOURCES for note in source(library, path, text)]
         )
 
     def _next(self) -> Data | None:

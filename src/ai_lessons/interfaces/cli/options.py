@@ -157,8 +157,8 @@ def offer(what: str, *, listed: bool = False) -> Completer:
         try:
             with contextlib.redirect_stderr(io.StringIO()):
                 chosen = settings.load(os.environ, repo=call.repo, tier=call.tier)
-                with app.workspace.Library(chosen.repo, library_options(chosen)) as opened:
-                    candidates = list(app.entries.complete(opened, last, what))
+                with app.workspace.Library(chosen.repo, library_options(chosen)) as library:
+                    candidates = list(app.entries.complete(library, last, what))
         except Exception:  # noqa: BLE001  # an error on stderr would break the line that is being typed
             return []
         results: list[CompletionItem[str]] = []
