@@ -5,8 +5,8 @@ from io import BytesIO
 import pytest
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.features.intake import web
-from ai_lessons.features.intake.web import convert
+from ai_lessons.features.intake import documents
+from ai_lessons.features.intake.documents import convert
 from documents_made import docx, pdf, put_zeros
 
 PAGE = b"""<!doctype html><html><head><title>Retries - Tool</title></head><body><nav><a href="/">Home</a></nav>
@@ -137,7 +137,7 @@ def test_a_word_document_that_unpacks_to_too_much_is_refused(sizes: list[int], r
 def test_a_word_document_of_too_many_files_is_refused() -> None:
     packed = BytesIO(docx("One", "Two"))
     with zipfile.ZipFile(packed, "a") as inside:
-        for number in range(web.UNPACKED.members):
+        for number in range(documents.UNPACKED.members):
             inside.writestr(f"word/{number}.xml", b"")
     with pytest.raises(InvalidEntry, match="more than 10,000 files"):
         convert("a.docx", ".docx", packed.getvalue())
@@ -158,7 +158,7 @@ def test_no_more_comes_out_of_a_file_than_its_entry_says() -> None:
 
 
 def test_a_pdf_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "MOST_SECONDS", -1)
+    monkeypatch.setattr(documents, "MOST_SECONDS", -1)
     with pytest.raises(InvalidEntry, match="takes longer than -1 seconds"):
         convert("a.pdf", ".pdf", pdf("One"))
 

@@ -29,7 +29,7 @@ def sitemap() -> None:
 
 def html() -> None:
     pytest.importorskip("trafilatura")
-    from ai_lessons.features.intake.web import convert
+    from ai_lessons.features.intake.documents import convert
 
     for pump in (
         "<article>a",
@@ -51,7 +51,7 @@ def html() -> None:
 
 def docx() -> None:
     pytest.importorskip("mammoth")
-    from ai_lessons.features.intake.web import convert
+    from ai_lessons.features.intake.documents import convert
 
     for paragraphs, said in (
         (400_000, "more than 300,000 tags"),

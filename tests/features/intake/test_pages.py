@@ -161,7 +161,8 @@ def test_a_document_is_kept_as_text_and_known_again(
 def test_without_the_extra_its_name_is_told_and_the_rest_comes_in(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "ai_lessons.features.intake.web", raising=False)
+    for module in ("web", "documents"):
+        monkeypatch.delitem(sys.modules, f"ai_lessons.features.intake.{module}", raising=False)
     for name in ("urllib3", "bs4", "mammoth"):
         monkeypatch.setitem(sys.modules, name, None)
     (tmp_path / "in").mkdir()

@@ -91,7 +91,7 @@ def as_doc(path: Path, data: bytes) -> Entry:
     """
     suffix, name = path.suffix.lower(), path.name
     if suffix in DOCUMENTS:
-        unix = _extra().convert(path.name, suffix, data).encode()
+        unix = _extra("documents").convert(path.name, suffix, data).encode()
     else:
         unix = data.replace(b"\r\n", b"\n")
         if suffix in MARKUPS:
@@ -114,7 +114,11 @@ def _by_docutils(name: str, data: bytes) -> str:
     with suppress(ImportError, InvalidEntry):
         if name.lower().endswith(".rst"):
             return without_marks(
-                str(import_module("ai_lessons.features.intake.web").convert(name, ".rst", data))
+                str(
+                    import_module("ai_lessons.features.intake.documents").convert(
+                        name, ".rst", data
+                    )
+                )
             )
     return ""
 
@@ -128,7 +132,7 @@ def web(options: Options, *, allow_private: bool = False) -> Web:
         raise Unreachable(
             "a page is on the network, and offline was asked for", hint="unset AI_LESSONS_OFFLINE"
         )
-    asked: Web = _extra().Web(allow_private=allow_private)
+    asked: Web = _extra("web").Web(allow_private=allow_private)
     return asked
 
 
@@ -166,9 +170,10 @@ def take_page(asked: Web, url: str, fields: Mapping[str, Any], now: datetime) ->
     )
 
 
-def _extra() -> Any:
+def _extra(module: str) -> Any:
+    """A module of ours that needs the extra `intake`. Raises UsageError: that is not installed."""
     try:
-        return import_module("ai_lessons.features.intake.web")
+        return import_module(f"ai_lessons.features.intake.{module}")
     except ImportError as error:
         raise UsageError(
             f"web pages, HTML, PDF and Word documents need {error.name}, which is not installed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.app import secrets
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.features.intake.incoming import Incoming
     from ai_lessons.features.intake.web import Web
 
 
@@ -45,36 +46,46 @@ def refresh(
     Refused: see `allow_source`.
     """
     repo = library.primary
-    catalog = repo.current()
+    repo.current()
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
     if every:
-        summaries = catalog.select(Filter(kinds=frozenset({Kind.DOC, Kind.SCRIPT}), status=None))
-        summaries = [summary for summary in summaries if source_of(repo, summary)]
+        summaries = _with_source(repo)
     else:
         # two names may mean one entry
         by_id = {summary.id: summary for summary in map(repo.resolve, refs)}
         summaries = list(by_id.values())
-    looked: list[tuple[Refreshed, tuple[Change, ...]]] = []
-    sources = Sources()
-    pages = any(is_url(source_of(repo, summary) or "") for summary in summaries)
     asked = None
-    if pages:
+    if any(is_url(source_of(repo, summary) or "") for summary in summaries):
         asked = web(repo.options, allow_private=allow_private)
+    look = _Look(repo, asked, allow_secrets)
+    looked: list[Looked] = []
     for summary in repo.options.each("refreshing", summaries):
         try:
-            looked.append(_look_at(repo, sources, asked, summary, allow_secrets))
+            looked.append(look.at(summary))
         except AiLessonsError as error:
             if not every:
                 raise
-            looked.append(
-                (Refreshed(summary.handle, summary.title, summary.path, warning=error.message), ())
-            )
+            looked.append(Looked(_answer(summary)._replace(warning=error.message)))
     refreshed = list(_write_refreshed(repo, looked))
     if every:
         for _, refresh_others in extensions.added("refresh"):
             refreshed += refresh_others(repo)
     return tuple(refreshed)
+
+
+def _with_source(repo: RepositorySession) -> list[EntrySummary]:
+    """Every doc and script that came from somewhere."""
+    kinds = frozenset({Kind.DOC, Kind.SCRIPT})
+    summaries = []
+    for summary in repo.current().select(Filter(kinds=kinds, status=None)):
+        if source_of(repo, summary):
+            summaries.append(summary)
+    return summaries
+
+
+def _answer(summary: EntrySummary) -> Refreshed:
+    return Refreshed(summary.handle, summary.title, summary.path)
 
 
 def reread(library: Library, summaries: Sequence[EntrySummary], *, named: bool) -> list[str]:
@@ -102,91 +113,126 @@ def reread(library: Library, summaries: Sequence[EntrySummary], *, named: bool) 
     return notes
 
 
-def _write_refreshed(
-    repo: RepositorySession, looked: Sequence[tuple[Refreshed, tuple[Change, ...]]]
-) -> tuple[Refreshed, ...]:
+class Looked(NamedTuple):
+    """The answer on one doc, and what is to be written."""
+
+    answer: Refreshed
+    changes: tuple[Change, ...] = ()
+
+
+def _write_refreshed(repo: RepositorySession, looked: Sequence[Looked]) -> list[Refreshed]:
     """Write what has changed in one commit; the answers, with why the commit waits if it does."""
-    answers = tuple(answer for answer, _ in looked)
-    changes = []
-    for _, several in looked:
-        for change in several:
-            changes.append(change)
+    answers: list[Refreshed] = []
+    changes: list[Change] = []
+    titles: list[str] = []
+    for answer, changes_of_one in looked:
+        answers.append(answer)
+        changes += changes_of_one
+        if changes_of_one:
+            titles.append(answer.title)
     if not changes:
         return answers
-    titles = []
-    for answer, several in looked:
-        if several:
-            titles.append(answer.title)
+    what = f"{len(titles)} docs"
+    if len(titles) == 1:
+        what = f"doc: {titles[0]}"
     repo.keep_edits([change.path for change in changes])
-    applied = repo.write(
-        f"Refresh {f'doc: {titles[0]}' if len(titles) == 1 else f'{len(titles)} docs'}", changes
-    )
+    applied = repo.write(f"Refresh {what}", changes)
     if not applied.waiting:
         return answers
     waiting = f"waiting: {applied.waiting}"
-    with_waiting: list[Refreshed] = []
-    for answer in answers:
-        if answer.changed and answer.warning:
-            answer = answer._replace(warning=f"{answer.warning}; {waiting}")  # noqa: PLW2901
-        elif answer.changed:
-            answer = answer._replace(warning=waiting)  # noqa: PLW2901
-        with_waiting.append(answer)
-    return tuple(with_waiting)
+    return [_with_warning(answer, waiting) for answer in answers]
 
 
-def _look_at(
-    repo: RepositorySession,
-    sources: Sources,
-    asked: Web | None,
-    summary: EntrySummary,
-    allow: Sequence[tuple[str, str]],
-) -> tuple[Refreshed, tuple[Change, ...]]:
-    entry, old = repo.load(summary.id)
-    source = source_of(repo, summary)
-    answer = Refreshed(summary.handle, summary.title, summary.path)
-    of_package = str(entry.fields.get("source_ref") or "").startswith("pkg:")
-    if not source and summary.kind.is_resource and not of_package:
-        # a file of the repository is no copy: an edit of it is what the next search finds
-        return answer._replace(warning="its file here is its source, and is read as it is"), ()
-    if not source:
-        raise NotFound(
-            "source of",
-            summary.handle,
-            hint="only what was added from a file or a page can be refreshed",
+def _with_warning(answer: Refreshed, waiting: str) -> Refreshed:
+    """The answer, if its doc changed, with what waits behind what was to be said already."""
+    if not answer.changed:
+        return answer
+    if answer.warning:
+        waiting = f"{answer.warning}; {waiting}"
+    return answer._replace(warning=waiting)
+
+
+class _Look:
+    """Looks at one source after the other.
+
+    `asked` asks for pages, `allow` are the secrets that may come in, with the reasons.
+    """
+
+    def __init__(
+        self, repo: RepositorySession, asked: Web | None, allow: Sequence[tuple[str, str]]
+    ) -> None:
+        self._repo, self._asked, self._allow = repo, asked, allow
+        self._sources = Sources()
+
+    def at(self, summary: EntrySummary) -> Looked:
+        """What became of the source of an entry, and what that changes. Raises as `refresh`."""
+        repo = self._repo
+        entry, old = repo.load(summary.id)
+        source = source_of(repo, summary)
+        answer = _answer(summary)
+        of_package = str(entry.fields.get("source_ref") or "").startswith("pkg:")
+        if not source and summary.kind.is_resource and not of_package:
+            # a file of the repository is no copy: an edit of it is what the next search finds
+            warning = "its file here is its source, and is read as it is"
+            return Looked(answer._replace(warning=warning))
+        if not source:
+            hint = "only what was added from a file or a page can be refreshed"
+            raise NotFound("source of", summary.handle, hint=hint)
+        incoming = self._incoming(summary, entry, source)
+        if incoming is None:
+            return Looked(answer)
+        old_ref = entry.fields.get("source_ref")
+        answer = answer._replace(
+            old_ref=old_ref,
+            new_ref=incoming.source_ref,
+            warning=_repository_moved(old_ref, incoming.source_ref),
         )
-    file = allow_source(repo, summary, source)
-    if asked is not None and is_url(source):
-        page = take_page(asked, source, entry.fields, repo.options.now())
-        if page is None:
-            return answer, ()
-        incoming, path = page, page.file.path
-    else:
-        path = expanded(source)
-        incoming = take(Outside(file, path.name), sources, repo.options.limits, source)
-    old_ref = entry.fields.get("source_ref")
-    warning = _repository_moved(old_ref, incoming.source_ref)
-    answer = answer._replace(old_ref=old_ref, new_ref=incoming.source_ref, warning=warning)
-    if entry.fields.get("content_hash") == incoming.hash:
-        return answer, ()
-    body = _text_of(entry, old, path, incoming.data)
-    code = entry.kind is Kind.SCRIPT and repo.store.exists(entry.path)
-    new = refreshed_text(
-        old, entry, incoming, body, secrets.fields(allow, existing=entry.fields, text=body)
-    )
-    before, after = entry.body.encode(), body.encode()
-    if code:
+        if entry.fields.get("content_hash") == incoming.hash:
+            return Looked(answer)
+        path = incoming.file.path
+        if not is_url(source):
+            # how its name ends says what it is, also where a link leads to another name
+            path = expanded(source)
+        return self._changed(
+            entry, old, incoming, _text_of(entry, old, path, incoming.data), answer
+        )
+
+    def _incoming(self, summary: EntrySummary, entry: Entry, source: str) -> Incoming | None:
+        """What lies there now; None where a server says that it is as it was."""
+        file = allow_source(self._repo, summary, source)
+        if self._asked is not None and is_url(source):
+            return take_page(self._asked, source, entry.fields, self._repo.options.now())
+        outside = Outside(file, expanded(source).name)
+        return take(outside, self._sources, self._repo.options.limits, source)
+
+    def _changed(
+        self, entry: Entry, old: str, incoming: Incoming, body: str, answer: Refreshed
+    ) -> Looked:
+        """The new text of an entry, with the diff that a reviewer sees."""
+        allowed = secrets.fields(self._allow, existing=entry.fields, text=body)
+        new = refreshed_text(old, entry, incoming, body, allowed)
+        described = Change(entry.file, new.encode(), expect=blob_id(old.encode()))
+        is_copy_of_code = entry.kind is Kind.SCRIPT and self._repo.store.exists(entry.path)
+        if not is_copy_of_code:
+            answer = _with_diff(answer, entry.body.encode(), body.encode())
+            checked(entry.file, new.encode(), was=entry)
+            return Looked(answer, (described,))
         # what runs is what a reviewer must see
-        before, after = entry.code.encode(), incoming.data
-    diff = unified(summary.path, before, after)
-    added, removed = (sum(line.startswith(sign) for line in diff.split("\n")[2:]) for sign in "+-")
-    answer = answer._replace(changed=True, added=added, removed=removed, diff=diff)
-    described = Change(entry.file, new.encode(), expect=blob_id(old.encode()))
-    if not code:
-        checked(entry.file, new.encode(), was=entry)
-        return answer, (described,)
-    checked(entry.path, incoming.data, new.encode(), was=entry)
-    copy = Change(entry.path, incoming.data, expect=blob_id(repo.store.read(entry.path)))
-    return answer, (copy, described)
+        answer = _with_diff(answer, entry.code.encode(), incoming.data)
+        checked(entry.path, incoming.data, new.encode(), was=entry)
+        before = self._repo.store.read(entry.path)
+        copy = Change(entry.path, incoming.data, expect=blob_id(before))
+        return Looked(answer, (copy, described))
+
+
+def _with_diff(answer: Refreshed, before: bytes, after: bytes) -> Refreshed:
+    """The answer on a doc that changed, with the diff of its text."""
+    diff = unified(answer.path, before, after)
+    # below the two lines that name the file
+    signs = [row[:1] for row in diff.split("\n")[2:]]
+    return answer._replace(
+        changed=True, added=signs.count("+"), removed=signs.count("-"), diff=diff
+    )
 
 
 def _repository_moved(old_ref: object, new_ref: str | None) -> str:

@@ -38,33 +38,40 @@ def take(
     for name, numbers in counted.items():
         if name in entries:
             lessons[name] = Counted(**numbers).event(name)
-    settings = {
-        name: Event("", "", COUNTED, name, edge=_numbers(row), note=str(row["updated_at"]))
-        for name, row in parameters.items()
-    }
-    log = repo.events
+    settings = {}
+    for name, row in parameters.items():
+        note = str(row["updated_at"])
+        settings[name] = Event("", "", COUNTED, name, edge=_numbers(row), note=note)
     if not lessons and not settings:
         return []
-    if not log.recording:
+    if not repo.events.recording:
         return ["this repository records no events, so what another tool counted was left out"]
-    kept = events(log)
-    new = [
-        event for name, event in {**lessons, **settings}.items() if not _same(kept.get(name), event)
-    ]
-    if not dry_run and new:
-        now = repo.options.now()
-        lines = []
-        for event in stamped(new, now):
-            lines.append(line_of(event))
-        with shared_files(repo.store.worktree):
-            log.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
+    if not dry_run:
+        _keep(repo, lessons | settings)
+    parts = []
     if lessons:
-        parts = [f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}"]
-    else:
-        parts = []
+        parts.append(f"statistics of {len(lessons)} lesson{'s' * (len(lessons) != 1)}")
     if settings:
-        parts += [f"{len(settings)} parameter{'s' * (len(settings) != 1)}"]
-    return [f"kept as another tool counted it, apart from what happens here: {' and '.join(parts)}"]
+        parts.append(f"{len(settings)} parameter{'s' * (len(settings) != 1)}")
+    what = " and ".join(parts)
+    return [f"kept as another tool counted it, apart from what happens here: {what}"]
+
+
+def _keep(repo: RepositorySession, counts: Mapping[str, Event]) -> None:
+    """Write the events that are not there as they are."""
+    kept = events(repo.events)
+    new = []
+    for name, event in counts.items():
+        if not _same(kept.get(name), event):
+            new.append(event)
+    if not new:
+        return
+    now = repo.options.now()
+    lines = []
+    for event in stamped(new, now):
+        lines.append(line_of(event))
+    with shared_files(repo.store.worktree):
+        repo.events.log.append(lines, f"{now.astimezone(UTC):%Y-%m}")
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
@@ -84,20 +91,22 @@ def usage_stats(learned: Learned, usage: UsageTally, counted: Counted | None) ->
     What happened here, and what another tool counted (`imported`).
     """
     tallies, before = usage.tallies, counted or Counted()
-    times = {}
+    stats: dict[str, Any] = {}
     for word in TIMES:
-        times[f"times_{word}"] = getattr(tallies, word) + getattr(before, word)
+        stats[f"times_{word}"] = getattr(tallies, word) + getattr(before, word)
     last = max(tallies.last_used, before.last_used)
-    stats: dict[str, Any] = {**times, **({"last_used": last} if last else {})}
+    if last:
+        stats["last_used"] = last
     if counted is None:
-        return {**stats, "confidence_alpha": usage.alpha, "confidence_beta": usage.beta}
+        stats["confidence_alpha"] = usage.alpha
+        stats["confidence_beta"] = usage.beta
+        return stats
+    # what outcomes here add to either
     more_alpha, more_beta = learned.outcomes(tallies)
-    return {
-        **stats,
-        "confidence_alpha": round(before.alpha + more_alpha, 9),
-        "confidence_beta": round(before.beta + more_beta, 9),
-        "imported": before.as_json(),
-    }
+    stats["confidence_alpha"] = round(before.alpha + more_alpha, 9)
+    stats["confidence_beta"] = round(before.beta + more_beta, 9)
+    stats["imported"] = before.as_json()
+    return stats
 
 
 def parameter_rows(log: Events, states: Iterable[LearnedParameter]) -> list[dict[str, Any]]:
@@ -113,21 +122,33 @@ def parameter_rows(log: Events, states: Iterable[LearnedParameter]) -> list[dict
     for state in states:
         theirs = elsewhere.pop(state.name, None)
         if state.observations:
-            row = {
-                "param_name": state.name,
-                "value": state.value,
-                "uncertainty": state.uncertainty,
-                "observations": state.observations,
-                "prior_alpha": state.alpha,
-                "prior_beta": state.beta,
-                "updated_at": state.updated_at,
-            }
-            rows.append(row | ({"imported": theirs} if theirs else {}))
+            row = _row_of_here(state)
+            if theirs:
+                row["imported"] = theirs
+            rows.append(row)
         elif theirs:
             rows.append(theirs | {"imported": True})
-    return [*rows, *(row | {"imported": True} for row in elsewhere.values())]
+    # parameters that only the other tool has
+    for row in elsewhere.values():
+        rows.append(row | {"imported": True})
+    return rows
+
+
+def _row_of_here(state: LearnedParameter) -> dict[str, Any]:
+    return {
+        "param_name": state.name,
+        "value": state.value,
+        "uncertainty": state.uncertainty,
+        "observations": state.observations,
+        "prior_alpha": state.alpha,
+        "prior_beta": state.beta,
+        "updated_at": state.updated_at,
+    }
 
 
 def _row(event: Event) -> dict[str, Any]:
-    whole = {"observations": round(event.edge["observations"])}
-    return {"param_name": event.entry, **event.edge, **whole, "updated_at": event.note or event.at}
+    row: dict[str, Any] = {"param_name": event.entry, **event.edge}
+    # an edge holds every number as a fraction
+    row["observations"] = round(event.edge["observations"])
+    row["updated_at"] = event.note or event.at
+    return row

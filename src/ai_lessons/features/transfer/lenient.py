@@ -33,16 +33,21 @@ def mended(text: str) -> Mended:
     """
     text = text.replace("\r\n", "\n")
     plain = text.removeprefix(BOM)
-    blanks = len(plain) - len(plain.lstrip("\n \t"))
-    repairs = list[str]()
-    if blanks and plain[blanks:].startswith("---\n") and cut(plain[blanks:]).matter is not None:
-        plain, repairs = plain[blanks:], ["blank lines above it taken away"]
+    repairs: list[str] = []
+    below = plain.lstrip("\n \t")
+    if below != plain and below.startswith("---\n") and cut(below).matter is not None:
+        plain = below
+        repairs.append("blank lines above it taken away")
     opening, matter, closing, body = cut(plain)
     if matter is None or foreign(plain) or not matter.strip() or _is_read(matter):
-        return Mended(plain if repairs else text, tuple(repairs))
+        if repairs:
+            return Mended(plain, tuple(repairs))
+        return Mended(text)
     new, done = _mended_matter(matter)
     if not _is_read(new):
-        fenced = f"```yaml\n{matter}```\n\n{body.lstrip(chr(10))}"
+        # nothing is lost: a reader sees it above the text
+        words = body.lstrip("\n")
+        fenced = f"```yaml\n{matter}```\n\n{words}"
         return Mended(fenced, (*repairs, "it cannot be read, and stands in the text"))
     return Mended(f"{opening}{new}{closing}{body}", (*repairs, *done))
 
@@ -64,52 +69,68 @@ def _mended_matter(matter: str) -> tuple[str, list[str]]:
         if _KEY.fullmatch(row):
             blocks.append([])
         blocks[-1].append(row)
-    rows, repairs, keys = list[str](), list[str](), set[str]()
+    rows: list[str] = []
+    repairs: list[str] = []
+    keys: set[str] = set()
+    # the first line is that of the fence
     line = 2
     for block in blocks:
         first, line = line, line + len(block)
-        new, repair = _mended_block(block)
         match = None
         if block:
             match = _KEY.fullmatch(block[0])
         if match and match[1] in keys:
             repairs.append(f"line {first}: `{match[1]}` a second time, left out")
             continue
-        keys.update([match[1]] if match else [])
+        if match:
+            keys.add(match[1])
+        new, repair = _mended_block(block)
         rows += new
         if repair:
             repairs.append(f"line {first}: {repair}")
-    return "".join(f"{row}\n" for row in rows), repairs
+    return _joined(rows), repairs
+
+
+def _joined(rows: list[str]) -> str:
+    return "".join(f"{row}\n" for row in rows)
 
 
 def _mended_block(block: list[str]) -> tuple[list[str], str]:
     """The lines of one key as they can be read, and what was done to them."""
-    text = "".join(f"{row}\n" for row in block)
+    text = _joined(block)
     if not text.strip() or _is_read(text):
         return block, ""
     match = _KEY.fullmatch(block[0])
     if match is None:
         return [], "what belongs to no key, left out"
     key, value = match[1].strip(), (match[2] or "").strip()
-    if _is_read(f"{key}: x\n"):
-        name = key
-    else:
+    name = key
+    if not _is_read(f"{key}: x\n"):
         name = json.dumps(key, ensure_ascii=False)
-    items = []
-    for row in block[1:]:
-        items.append(_ITEM.fullmatch(row))
-    if not value and items and all(items):
-        quoted = []
-        for item in items:
-            if item:
-                quoted.append(f"  - {_quoted(item[2])}")
+    items = _items(block[1:])
+    if not value and items:
+        quoted = [f"  - {_quoted(item)}" for item in items]
         return [f"{name}:", *quoted], f"items of `{key}` put in quotes"
-    following = []
+    # a text over several lines is one
+    words = []
+    if not _BLOCK.fullmatch(value):
+        words.append(value)
     for row in block[1:]:
         if row.strip():
-            following.append(row.strip())
-    joined = " ".join([*([] if _BLOCK.fullmatch(value) else [value]), *following]).strip()
+            words.append(row.strip())
+    joined = " ".join(words).strip()
     return [f"{name}: {_quoted(joined)}"], f"`{key}` put in quotes"
+
+
+def _items(rows: list[str]) -> list[str]:
+    """The items of a list, if every row is one; else none."""
+    items = []
+    for row in rows:
+        item = _ITEM.fullmatch(row)
+        if item is None:
+            return []
+        items.append(item[2])
+    return items
 
 
 def _quoted(value: str) -> str:
@@ -117,10 +138,13 @@ def _quoted(value: str) -> str:
     value = value.strip()
     if _is_read(f"x: {value}\n"):
         return value
+    # its tool has read its quotes as marks
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        inner = value[1:-1]
-    else:
-        inner = value
-    return json.dumps(
-        "".join(sign if sign.isprintable() else " " for sign in inner), ensure_ascii=False
-    )
+        value = value[1:-1]
+    signs = []
+    for sign in value:
+        if sign.isprintable():
+            signs.append(sign)
+        else:
+            signs.append(" ")
+    return json.dumps("".join(signs), ensure_ascii=False)
