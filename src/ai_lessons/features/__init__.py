@@ -25,6 +25,8 @@ ROWS: tuple[Feature, ...] = (
             ),
             CommandRow(("admin", "params"), "commands:params", after="audit"),
         ),
+        keys=("source", "imported"),
+        facts="facts:of_entry",
         learned="usages:Usages",
         filter="filter:LearningFilter",
         outdated="review:outdated",

@@ -219,6 +219,8 @@ REVIEW_KEYS = ("review_by", "reviewed")
 ABOUT = "about"
 # The key by which the enterprise of an entry lets it go: for each tier the digest of the text meant
 RELEASED = "release_to"
+# A fact of any feature: where its confidence begins, which counts once its author is known
+BEGINS = "begins"
 # A fact of any feature: where the text of an entry lies outside of the repository
 ELSEWHERE = "elsewhere"
 _COPIED = ("source_path", "source_ref", "content_hash")
@@ -444,8 +446,7 @@ class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
     `handle` is unique in the repository at the time it was read. Below `score` stands what its file
-    states, empty where it does not: `from_` is the key `from`, `start` where the confidence of a
-    promoted lesson begins, `claimed` what the author of an imported one was sure of, 0 to 1.
+    states, empty where it does not: `from_` is the key `from`.
     """
 
     id: str
@@ -471,8 +472,6 @@ class EntrySummary(NamedTuple):
     category: str = ""
     scope: str = ""
     pattern: str = ""
-    start: float | None = None
-    claimed: float | None = None
     # how many values in its files look like secrets that nobody allowed; they are masked wherever
     # it is shown
     masked: int = 0

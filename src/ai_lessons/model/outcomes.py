@@ -13,7 +13,7 @@ from ai_lessons.model.entries import EntrySummary, json_fields
 from ai_lessons.model.events import FOLLOWED, RECURRED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 # A word and a sentence
 Why = tuple[str, str]
@@ -116,24 +116,38 @@ def carried_out(does: str, command: str, shown_at: str = "") -> bool:
     pattern = _DO.search(does)
     if pattern and pattern["not"]:
         return False
-    text, ran = pattern["what"] if pattern else does, _commands(command)
-    required, left_out = list[list[list[str]]](), list[list[list[str]]]()
-    for span in _SPAN.finditer(text):
-        before = text[: span.start()].rpartition("`")[2]
-        (left_out if _LEFT_OUT.search(before) else required).append(
-            _commands(_PLACEHOLDER.sub(" ", span[1]))
-        )
-    if any(_has(ran, commands) for commands in left_out):
-        return False
+    text = does
+    if pattern:
+        text = pattern["what"]
+    ran = _commands(command)
+    required, left_out = _named_commands(text)
+    for commands in left_out:
+        if _has(ran, commands):
+            return False
     if required:
-        longer = []
-        for commands in required:
-            if any(len(words) > 1 for words in commands):
-                longer.append(commands)
+        longer = [commands for commands in required if max(map(len, commands), default=0) > 1]
         return any(_has(ran, commands) for commands in longer or required)
-    return any(_has(_commands(shown_at), commands) for commands in left_out) and same_job(
-        shown_at, command
-    )
+    shown = _commands(shown_at)
+    was_in_it = any(_has(shown, commands) for commands in left_out)
+    return was_in_it and same_job(shown_at, command)
+
+
+# The simple commands of one line, each by its words
+_Commands = list[list[str]]
+
+
+def _named_commands(text: str) -> tuple[list[_Commands], list[_Commands]]:
+    """The commands in backticks that a text asks for, and those that it says to leave out."""
+    required: list[_Commands] = []
+    left_out: list[_Commands] = []
+    for span in _SPAN.finditer(text):
+        commands = _commands(_PLACEHOLDER.sub(" ", span[1]))
+        before = text[: span.start()].rpartition("`")[2]
+        if _LEFT_OUT.search(before):
+            left_out.append(commands)
+        else:
+            required.append(commands)
+    return required, left_out
 
 
 def same_job(failed: str, command: str) -> bool:
@@ -161,7 +175,7 @@ def _again(words: Sequence[str], other: Sequence[str]) -> bool:
     return (same and set(words[1:]) <= set(other)) or (len(words) > 2 and words[1:] == other[1:])
 
 
-def _commands(line: str) -> list[list[str]]:
+def _commands(line: str) -> _Commands:
     """The words of the simple commands of a line, each program without its folder."""
     commands: list[list[str]] = []
     for words in simple_commands.simple_commands(line):
@@ -171,19 +185,23 @@ def _commands(line: str) -> list[list[str]]:
 
 def _has(ran: Sequence[list[str]], commands: Sequence[list[str]]) -> bool:
     """Whether each of the commands begins one that ran, perhaps behind `uv run` and its like."""
+    if not commands:
+        return False
     every = list(ran)
     for words in ran:
-        run = next(
-            (at for at, word in enumerate(words) if word in _RUN.get(words[0], {"run", "exec"})),
-            len(words),
-        )
-        every += [
-            [simple_commands.base_name(words[at]), *words[at + 1 :]]
-            for at in range(run + 1, len(words))
-        ]
-    return bool(commands) and all(
-        any(_begins(command, words) for words in every) for command in commands
-    )
+        every += _behind_a_runner(words)
+    for command in commands:
+        if not any(_begins(command, words) for words in every):
+            return False
+    return True
+
+
+def _behind_a_runner(words: Sequence[str]) -> Iterator[list[str]]:
+    """What a command may run, if it is `uv run`, `npx` or the like: from each word behind that on."""
+    runners = _RUN.get(words[0], {"run", "exec"})
+    place = next((at for at, word in enumerate(words) if word in runners), len(words))
+    for at in range(place + 1, len(words)):
+        yield [simple_commands.base_name(words[at]), *words[at + 1 :]]
 
 
 def _begins(command: Sequence[str], words: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ from unicodedata import normalize
 
 from ai_lessons import extensions
 from ai_lessons.errors import AmbiguousName, NotFound, Problem
-from ai_lessons.model.entries import HANDLE_LENGTH, Kind, handle, handle_lengths
+from ai_lessons.model.entries import BEGINS, HANDLE_LENGTH, Kind, handle, handle_lengths
 from ai_lessons.search.catalog_reader import BY_IDS, CatalogReader
 from ai_lessons.search.catalog_records import record
 from ai_lessons.search.catalog_survey import Disk, survey
@@ -87,7 +87,7 @@ class Sizes(NamedTuple):
 
 _UNATTESTED = """
 SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(summary, '"stated_by":') AND (
-    instr(summary, '"from_":"user"') OR instr(summary, '"start":')
+    instr(summary, '"from_":"user"') OR instr(summary, '"begins":')
     OR key IN (SELECT key FROM facts WHERE feature IN (SELECT value FROM json_each(:telling)))
 )
 """
@@ -96,7 +96,7 @@ _STATED = """
 UPDATE entries SET summary = json_set(summary, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0
 """
 _UNPROVEN = """
-UPDATE entries SET summary = json_remove(summary, '$.start') WHERE id = ? AND standing = 0
+UPDATE entries SET summary = json_remove(summary, ?) WHERE id = ? AND standing = 0
 """
 _CLAIMS_NOTHING = """
 UPDATE facts SET facts = '{}' WHERE feature = :feature AND key IN (SELECT key FROM shown WHERE id = :id)
@@ -110,7 +110,7 @@ _HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
 _MISREAD = str.maketrans("ILO", "110")
 
 # Raise it when the same file would be read into another entry, or a table is filled in another way
-VERSION = 26
+VERSION = 27
 
 
 def schema() -> Schema:
@@ -119,6 +119,11 @@ def schema() -> Schema:
         f"{feature.name} {feature.facts_version}" for feature in extensions.rows() if feature.facts
     )
     return Schema("catalog", TABLES, version_of("\n".join([TABLES, *kept]), VERSION))
+
+
+def _beginnings() -> list[str]:
+    """Where in a summary features keep where the confidence of an entry begins."""
+    return [f"$.facts.{feature.name}.{BEGINS}" for feature in extensions.rows() if feature.facts]
 
 
 def _telling() -> list[str]:
@@ -463,15 +468,15 @@ class Catalog(Database, CatalogReader):
         It holds until the file changes, and changes no hash.
         """
         stated: list[tuple[str, int, str]] = []
-        unproven: list[tuple[str]] = []
+        unproven: list[tuple[str, str]] = []
         claims: list[dict[str, str]] = []
-        telling = _telling()
+        telling, begins = _telling(), _beginnings()
         for entry_id, proof in proofs.items():
             stated.append((proof.stated_by, int(proof.firm), entry_id))
             if proof.start:
                 continue
             # what it brought from elsewhere does not count
-            unproven.append((entry_id,))
+            unproven += [(place, entry_id) for place in begins]
             claims += [{"feature": name, "id": entry_id} for name in telling]
 
         def put(_: sqlite3.Connection) -> None:

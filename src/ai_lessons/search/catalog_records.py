@@ -124,8 +124,6 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
 
     What is not stated is left out.
     """
-    from ai_lessons.model.lessons import claimed_of, start_of  # noqa: PLC0415  # as above
-
     kind, stated = KINDS[entry.kind], entry.fields
     fields: dict[str, Any] = {}
     for key in ("created", *kind.summarised):
@@ -137,8 +135,7 @@ def summary_fields(entry: Entry) -> dict[str, Any]:
         fields["rationale"] = entry.rationale
     if entry.kind is Kind.LESSON:
         fields |= {"source": entry.source, "status": entry.status.value}
-        fields |= {"pattern": str(entry.pattern or ""), "start": start_of(stated.get("source"))}
-        fields["claimed"] = claimed_of(stated)
+        fields["pattern"] = str(entry.pattern or "")
     elif entry.kind is Kind.DOC and entry.status is not Status.ACTIVE:
         fields["status"] = entry.status.value
     if entry.doubtful:

@@ -13,6 +13,7 @@ from ai_lessons.errors import Refused
 from ai_lessons.features.learning import confidence, objections
 from ai_lessons.features.learning.cache import UsageCache
 from ai_lessons.features.learning.effect import measured
+from ai_lessons.features.learning.facts import CLAIMED, fact
 from ai_lessons.features.learning.kept import line_of
 from ai_lessons.features.learning.objections import LIMITS
 from ai_lessons.features.learning.parameters import (
@@ -24,7 +25,7 @@ from ai_lessons.features.learning.parameters import (
     learned,
 )
 from ai_lessons.model import events
-from ai_lessons.model.entries import Filter, Kind
+from ai_lessons.model.entries import BEGINS, Filter, Kind
 from ai_lessons.model.events import Event
 from ai_lessons.model.links import derived_from
 from ai_lessons.model.tallies import NOTHING
@@ -204,11 +205,11 @@ class Usages(Learned):
         """
         if summary.kind is not Kind.LESSON:
             return None
-        start = summary.start
+        start = fact(summary, BEGINS)
         used = self.of(summary)
         if used.tallies.outcomes:
             start = confidence.inherited(confidence.prior(summary.confidence), [used])
-        if not isinstance(start, float):
+        if start is None:
             return None
         strength = confidence.PRIOR_STRENGTH
         return strength * start, strength * (1 - start)
@@ -354,8 +355,9 @@ def _usage(
 ) -> UsageTally:
     tally, prior = tallies.get(summary.id, NOTHING), confidence.prior(summary.confidence)
     doubted = not as_claimed and not tally.confirmed and prior <= confidence.UNSTATED
-    if summary.claimed is not None:
-        prior = confidence.claimed(summary.confidence, summary.claimed)
+    claimed = fact(summary, CLAIMED)
+    if claimed is not None:
+        prior = confidence.claimed(summary.confidence, claimed)
         if doubted:
             prior = min(prior, confidence.UNSTATED)
     proven = []
@@ -364,12 +366,12 @@ def _usage(
             begun = confidence.prior(parent.confidence)
             proven.append(confidence.usage(tallies[parent.id], begun))
     start = confidence.inherited(prior, proven)
-    brought = summary.start
-    if not proven and isinstance(brought, float):
+    brought = fact(summary, BEGINS)
+    if not proven and brought is not None:
         # the events of its original lie in another tier
         start = brought
     usage = confidence.usage(tally, start)
-    if doubted and (summary.claimed is not None or tally.brought):
+    if doubted and (claimed is not None or tally.brought):
         usage = confidence.unconfirmed(usage)
     return usage._replace(standing=confidence.standing(usage, prior))
 
