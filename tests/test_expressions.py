@@ -50,7 +50,7 @@ CUT = {
 
 COMPUTED = {
     "features/scripts/beside.py", "features/transfer/commands.py", "features/transfer/instruction_files.py",
-    "app/entries.py", "features/tiers/evaluation.py",
+    "app/versions_asked.py", "features/tiers/evaluation.py",
     "features/harvest/statements.py",
     "git/hooks.py", "git/network.py", "interfaces/output.py",
     "model/outcomes.py", "model/__init__.py",
