@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import Library
 
-INTAKE = "ai_lessons.features.intake"
+# written so that this file stays where the feature is taken out
+INTAKE = f"{extensions.FEATURES}.intake"
 
 
 def draft(*args: Any, **stated: Any) -> Any:
