@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.interfaces.cli.command import LazyGroup
 
-# These commands hang in the group of that name
-part = Group("admin")
-
-
-@part.command("migrate")
-def migrate(call: Call) -> None:
-    """Bring the repository to the newest file format.
-
-    A tag, then one commit, which `undo` reverts.
-    """
-    call.answer(app.migration.migrate(call.library), text_jobs.migrated)
-
-
 SHELLS = ("bash", "zsh", "fish")
 SECTIONS = {
     "Begin": "init config hosts mcp",
@@ -340,7 +327,17 @@ for part_of_admin in (
     review.to_admin,
 ):
     admin.commands.update(part_of_admin.commands)
-admin.commands.update(part.commands)
+
+
+@admin.command("migrate")
+def migrate(call: Call) -> None:
+    """Bring the repository to the newest file format.
+
+    A tag, then one commit, which `undo` reverts.
+    """
+    call.answer(app.migration.migrate(call.library), text_jobs.migrated)
+
+
 admin.add_command(mcp.mcp)
 admin.add_command(stale.stale)
 
