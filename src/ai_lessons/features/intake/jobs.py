@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.features.intake.web import Web
 
 
 class PassagePreview(NamedTuple):
@@ -83,10 +84,10 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     if draft.urls:
         return meaning.after_import(repo, _add_pages(repo, draft))
     files, planner = _files(repo, draft), planner_of(draft.kind)(repo, draft)
-    each = (
-        (str(file.path), partial(planner.plan, file))
-        for file in repo.options.each("reading", files)
-    )
+    plans = []
+    for file in files:
+        plans.append((str(file.path), partial(planner.plan, file)))
+    each = repo.options.each("reading", plans)
     return meaning.after_import(repo, planner.bring(each, alone=len(files) == 1))
 
 
@@ -101,42 +102,58 @@ def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:
     if draft.paths or draft.kind is not Kind.DOC:
         raise UsageError("a page is a doc, and is added without files", hint="--type doc --url U")
     asked, public = web(repo.options, allow_private=draft.allow_private), web(repo.options)
-    # Scheme, host and port: only those may be private
-    typed = []
-    for url in draft.urls:
-        typed.append(url.split("/")[:3])
-    maps = []
-    for url in draft.urls:
-        if asked.is_sitemap(url):
-            maps.append(url)
-    if maps and not draft.recursive:
-        raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
-    named = []
-    for url in draft.urls:
-        if url not in maps:
-            named.append(url.partition("#")[0])
-    listed = []
-    for sitemap in maps:
-        for page in asked.sitemap(sitemap):
-            listed.append(page)
-    urls = list(dict.fromkeys(named + listed))
+    named, urls = _addresses(asked, draft)
     if draft.title and len(urls) > 1:
         raise UsageError(
             f"one title for {len(urls)} pages", hint="leave --title out: each page has its own"
         )
+    # only what was asked for itself may be private
+    typed = [_server(url) for url in draft.urls]
     done, planner = Imported((), 0, (), None), Planner(repo, draft)
     waiting = iter(repo.options.each("reading", urls))
     # a commit for some pages at a time: what was read is kept if the next page fails, and history
     # stays short
     while batch := list(islice(waiting, 25)):
-        by = ((url, asked if url.split("/")[:3] in typed else public) for url in batch)
-        each = ((url, partial(planner.page, url, client, named)) for url, client in by)
-        part = planner.bring(each, alone=len(urls) == 1)
+        plans = []
+        for url in batch:
+            client = public
+            if _server(url) in typed:
+                client = asked
+            plans.append((url, partial(planner.page, url, client, named)))
+        part = planner.bring(plans, alone=len(urls) == 1)
         done = Imported(
-            done.written + part.written, done.unchanged + part.unchanged, done.skipped + part.skipped,
-            part.commit or done.commit, (*done.notes, *part.notes),
-        )  # fmt: skip
+            done.written + part.written,
+            done.unchanged + part.unchanged,
+            done.skipped + part.skipped,
+            part.commit or done.commit,
+            (*done.notes, *part.notes),
+        )
     return done
+
+
+def _addresses(asked: Web, draft: ResourceDraft) -> tuple[list[str], list[str]]:
+    """The pages that are named themselves, and all pages: those, and what sitemaps list.
+
+    Raises UsageError: a sitemap, and not `recursive`.
+    """
+    named: list[str] = []
+    maps: list[str] = []
+    for url in draft.urls:
+        if asked.is_sitemap(url):
+            maps.append(url)
+        else:
+            named.append(url.partition("#")[0])
+    if maps and not draft.recursive:
+        raise UsageError(f"{maps[0]} is a sitemap", hint="add --recursive to take every page in it")
+    urls = dict.fromkeys(named)
+    for sitemap in maps:
+        urls |= dict.fromkeys(asked.sitemap(sitemap))
+    return named, list(urls)
+
+
+def _server(url: str) -> list[str]:
+    """Scheme, host and port of an address."""
+    return url.split("/")[:3]
 
 
 def _files(repo: RepositorySession, draft: ResourceDraft) -> list[Outside]:
