@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from ai_lessons import app
 from ai_lessons.app.answers import Listing, Shown
-from ai_lessons.app.history_of_entries import approval_of, contents_of
-from ai_lessons.app.versions_asked import not_here
 from ai_lessons.errors import NotFound
 from ai_lessons.model import links
 from ai_lessons.model.entries import UNVERSIONED, Filter, Kind, Relation, Status
@@ -38,7 +36,7 @@ def show(
     """
     repo, summary = library.holding(ref)
     catalog = library.reading.catalog
-    entry, raw = contents_of(repo, summary)
+    entry, raw = app.history_of_entries.contents_of(repo, summary)
     if summary.kind is not Kind.SCRIPT:
         text = entry.body
     else:
@@ -55,7 +53,7 @@ def show(
     notes = (*_notes(library, repo, summary), *app.edited_files.doubts(repo, summary, raw))
     approval, kept = None, None
     if summary.kind is Kind.RULE:
-        approval = approval_of(repo, summary)
+        approval = app.history_of_entries.approval_of(repo, summary)
         kept = repo.learned.kept([summary]).get(summary.id)
     usage, silent = None, ""
     if summary.kind is Kind.LESSON:
@@ -152,7 +150,9 @@ def list_entries(
     asked = (
         {} if entries else {"project": (project or "",), "tag": (tag or "",), "version": versions}
     )
-    return Listing(entries, total, (*library.reading.notes(), *not_here(catalog, asked)))
+    return Listing(
+        entries, total, (*library.reading.notes(), *app.versions_asked.not_here(catalog, asked))
+    )
 
 
 def _silent_ones(reading: Reading, query: Filter, limit: int | None) -> Listing:
@@ -184,7 +184,9 @@ def versions(library: Library, project: str | None = None) -> tuple[Tally, ...]:
     Raises NotFound: no such project.
     """
     catalog = library.reading.current()
-    if project is not None and (unknown := not_here(catalog, {"project": (project,)})):
+    if project is not None and (
+        unknown := app.versions_asked.not_here(catalog, {"project": (project,)})
+    ):
         raise NotFound("project", project, hint=unknown[0].partition(": ")[2])
     resources = catalog.select(
         Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project)

@@ -12,9 +12,8 @@ from functools import cached_property
 from time import time_ns
 from typing import TYPE_CHECKING
 
-from ai_lessons import extensions, git
+from ai_lessons import app, extensions, git
 from ai_lessons.app.rules_in_force import RulesInForce
-from ai_lessons.app.secrets import masked_entry
 from ai_lessons.errors import (
     AiLessonsError,
     AmbiguousName,
@@ -212,7 +211,7 @@ class OpenRepository:
         """
         from ai_lessons.model.frontmatter import read_entry
 
-        entry = masked_entry(read_entry(path, data, side))
+        entry = app.secrets.masked_entry(read_entry(path, data, side))
         file = entry.side_path or entry.path
         if not is_markdown(file) or entry.kind is Kind.RULE:
             return entry
@@ -241,7 +240,7 @@ class OpenRepository:
         if place.hash is None:
             from ai_lessons.model.frontmatter import with_code
 
-            entry = masked_entry(with_code(entry, data))
+            entry = app.secrets.masked_entry(with_code(entry, data))
         return entry, text.decode("utf-8", "replace")
 
     def files_of(self, place: Location) -> tuple[bytes, bytes | None]:

@@ -6,8 +6,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons import git
-from ai_lessons.app.secrets import masked_entry
+from ai_lessons import app, git
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, UnsupportedRepository
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, blob_id
@@ -293,7 +292,7 @@ class RulesInForce:
                 notes.append(f"{approved} is missing in git, so the rule is left out: git fsck")
                 continue
             try:
-                entry = masked_entry(read_entry(path, texts[blob]))
+                entry = app.secrets.masked_entry(read_entry(path, texts[blob]))
             except InvalidEntry as error:
                 reason = f"so the rule is left out: {error.message}"
                 notes.append(f"{approved} cannot be read, {reason}")
