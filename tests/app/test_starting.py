@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.model.edits import Edit
-from ai_lessons.model.events import NEEDED, Event
 from ai_lessons.telling import offers, start
 from app.world import World
 
@@ -56,18 +55,6 @@ def test_what_is_always_true_comes_before_what_names_files_and_what_prescribes_n
         "Use the cart helper",
         "The shop began in 2020",
     ]
-
-
-def test_what_most_sessions_needed_comes_first(world: World, shop: Path) -> None:
-    keep(world, "AAAAAA", "Use tabs")
-    needed = keep(world, "BBBBBB", "Use uv")
-    library = world.fresh(cwd=shop)
-    for number in range(3):
-        library = world.fresh(cwd=shop, session=f"s{number}")
-        assert library.record([Event("", "", NEEDED, needed)]) == []
-    context = offered(world, shop)
-    assert titles(context)[0] == "Use uv"
-    assert context.why[needed] == "holds here, needed in 3 sessions"
 
 
 @pytest.mark.parametrize(

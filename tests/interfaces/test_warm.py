@@ -481,9 +481,10 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
         assert agent_hook.run(data=second) == answered
         told_so_far += 2 * ("no upstream" in told)
         with Library(both.root, both.options) as opened:
-            injected = entries.show(opened, "global/lessons/a.md").usage
-        assert injected is not None
-        assert injected.tallies.injected == told_so_far
+            shown = entries.show(opened, "global/lessons/a.md").entry.id
+            written = b"".join(file.read() for file in opened.primary.events.log.files())
+        rows = [row for row in written.split(b"\n") if b'"event":"injected"' in row]
+        assert len([row for row in rows if shown.encode() in row]) == told_so_far
 
 
 def test_the_program_asks_the_helper_and_does_it_alone_where_there_is_none(both: Both) -> None:
