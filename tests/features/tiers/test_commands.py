@@ -2,32 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
+from interfaces.three_repositories import three
 from interfaces.world import Outcome, Run
-from real_world import Git, commit_all, put_file
+
+__all__ = ["three"]
 
 LESSON = "L-8F3K2A"
 TITLE = "PUT /workflows replaces the entire resource"
-
-
-@pytest.fixture
-def three(
-    knowledge: Path, hermetic: Path, run: Run, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """The knowledge is that of the project we stand in; the user's and acme's repositories lie below the home."""
-    monkeypatch.delenv("AI_LESSONS_REPO")
-    desk = knowledge.parent / "shop"
-    (desk / ".ai").mkdir(parents=True)
-    git(desk, "init", "-q")
-    knowledge.rename(desk / ".ai/reference")
-    monkeypatch.chdir(desk)
-    for place in (hermetic / ".ai/reference", hermetic / "acme"):
-        put_file(place / "README.md", "# Knowledge\n")
-        git(place, "init", "-q")
-        commit_all(git, place, "first")
-    put_file(hermetic / ".config/ai-lessons/config.toml", '[enterprise]\nacme = "~/acme"\n')
-    return desk
 
 
 def promote(run: Run, *args: str, to: str = "user") -> Outcome:

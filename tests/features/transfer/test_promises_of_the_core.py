@@ -18,7 +18,7 @@ from ai_lessons.telling.start import at_the_start
 from app.test_edited_files import PATH, lesson
 from app.test_secret_gate import KEY, SECRET
 from app.test_tiers import SHARED, Here
-from features.tiers.test_five_repositories import begin
+from companies_world import begin
 from interfaces.test_broken_repository import BROKEN
 from interfaces.test_every_kind import ID, TITLE, files_of
 from interfaces.world import LESSON, Run
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.world import Company, World
-    from features.tiers.test_five_repositories import World as Companies
+    from companies_world import World as Companies
     from git.test_filters import Crypt
     from interfaces.test_broken_repository import Shop
 
