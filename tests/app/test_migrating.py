@@ -52,7 +52,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     assert (done.old, done.new) == (version, config.FORMAT)
     assert validation.validate(world.library).problems == ()
     shown = entries.show(world.library, LESSON)
-    assert shown.entry.pattern.startswith("WHEN updating a workflow -> DO GET it first")
+    assert shown.entry.stated.pattern.startswith("WHEN updating a workflow -> DO GET it first")
     assert [one.entry.id for one in shown.related if one.entry] == [SCRIPT]
     assert sorted(one.kind for one in entries.list_entries(world.library).entries) == [
         Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,

@@ -55,7 +55,7 @@ def only(world: World, **options: object) -> EntrySummary:
 
 def standing(world: World) -> tuple[bool, str]:
     lesson = only(world)
-    return bool(lesson.firm), str(lesson.stated_by)
+    return bool(lesson.origin.firm), str(lesson.origin.stated_by)
 
 
 ME = "Test Person <person@example.com>"
@@ -163,10 +163,10 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(
     agent = world.fresh(agent="bot")
     lessons.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
-    assert {x.from_ for x in listed_lessons(world.fresh()).entries} == {"ai"}
+    assert {x.stated.from_ for x in listed_lessons(world.fresh()).entries} == {"ai"}
     handle = next(x.handle for x in listed_lessons(world.fresh()).entries if x.title == "Another")
     editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
-    assert not any(x.firm for x in listed_lessons(world.fresh()).entries)
+    assert not any(x.origin.firm for x in listed_lessons(world.fresh()).entries)
 
 
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(

@@ -16,7 +16,7 @@ from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.output import View, cells, clean, line, table
-from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.entries import EntrySummary, Kind, Stated
 from ai_lessons.model.outcomes import NotShown
 
 OBEYED = re.compile(
@@ -125,7 +125,7 @@ def test_a_date_tells_its_age_on_a_terminal() -> None:
 
 LESSON = EntrySummary(
     "01J", "L-1", Kind.LESSON, "t", "p", ("a",), (), "p/lessons/x.md", "said", score=0.5, confidence="high",
-    source="tested", status="active", from_="ai",
+    status="active", stated=Stated(source="tested", from_="ai"),
 )  # fmt: skip
 
 

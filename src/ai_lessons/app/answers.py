@@ -104,7 +104,8 @@ class Hit(NamedTuple):
             }
         extra = {
             "tier": "" if entry.tier == "user" else entry.tier, "versions": entry.versions, "also_in": self.also_in,
-            "section": self.section, "warning": entry.beside.warning, "stated_by": entry.stated_by, "weakest": entry.weakest,
+            "section": self.section, "warning": entry.beside.warning,
+            "stated_by": entry.origin.stated_by, "weakest": entry.origin.weakest,
             "factors": self.factors, "weak": self.weak, "status": entry.status if entry.kind is Kind.DOC else "",
         }  # fmt: skip
         return data | {key: value for key, value in extra.items() if value}

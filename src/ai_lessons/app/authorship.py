@@ -273,7 +273,7 @@ def guard(repo: OpenRepository, changes: Sequence[Change]) -> None:
                 edge.target for edge in repo.catalog.edges(entry.id) if edge.relation in SILENCING
             }
         for end in repo.catalog.many(ends).values():
-            if end.firm:
+            if end.origin.firm:
                 refuse(repo, end, f"let {entry.title!r} take its place")
 
 
@@ -318,7 +318,7 @@ def _firm(repo: OpenRepository, paths: Iterable[str]) -> Iterator[tuple[EntrySum
         except AiLessonsError:
             continue
         old = None
-        if summary.firm:
+        if summary.origin.firm:
             old = _read(repo, summary)
         if old:
             yield summary, old
@@ -353,7 +353,7 @@ def may_silence(
     """
     firm = []
     for entry_id in (source, target):
-        firm.append(bool(entry_id in summaries and summaries[entry_id].firm))
+        firm.append(bool(entry_id in summaries and summaries[entry_id].origin.firm))
     if firm[0] or not firm[1]:
         return True
     return any(f"link {source} {target}" in _marks(repo).marks() for repo in repos)

@@ -22,7 +22,7 @@ def doubts(repo: OpenRepository, summary: EntrySummary, text: str) -> Iterator[s
     """A sentence on each thing that the file of an entry perhaps does not mean, and on secrets that are masked."""
     yield from masked([summary])
     # of a rule none are counted: it is shown as it is in force
-    if not summary.doubtful:
+    if not summary.doubts.doubtful:
         return
     from ai_lessons.model.checks import doubts as doubts_of
 
@@ -37,7 +37,7 @@ def doubts(repo: OpenRepository, summary: EntrySummary, text: str) -> Iterator[s
 def masked(summaries: Iterable[EntrySummary]) -> Iterator[str]:
     """A sentence on each of these entries that holds what looks like a secret."""
     for summary in summaries:
-        if summary.masked:
+        if summary.doubts.masked:
             yield (
                 f"[{summary.handle}] {summary.path} holds what looks like a secret, which is masked here: take it out"
                 " (ai-lessons admin validate says what it is), and change it where it counts"
@@ -48,7 +48,7 @@ def with_secrets(repo: OpenRepository) -> list[EntrySummary]:
     """The entries with values that are masked, as the catalog last read them."""
     secrets: list[EntrySummary] = []
     for summary in repo.catalog.select(Filter(status=None)):
-        if summary.masked:
+        if summary.doubts.masked:
             secrets.append(summary)
     return secrets
 

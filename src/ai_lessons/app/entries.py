@@ -145,7 +145,9 @@ def list_entries(
         return _silent_ones(
             library.reading, query._replace(status=None, without=frozenset(), limit=0), limit
         )
-    entries = tuple(summary for summary in catalog.select(query) if origin in {None, summary.from_})
+    entries = tuple(
+        summary for summary in catalog.select(query) if origin in {None, summary.stated.from_}
+    )
     total = len(entries) if limit is None else catalog.count(query)
     asked = (
         {} if entries else {"project": (project or "",), "tag": (tag or "",), "version": versions}

@@ -257,9 +257,9 @@ def why(library: Library, ref: str) -> Why:
         if entry.fields.get(key) not in (None, ""):
             stated[key] = lessons.source_line(entry.fields[key])
     chain, neighbours = _linked(library.reading.catalog, summary)
-    lines = [*_author_lines(approval, revisions, summary.stated_by)]
-    if summary.stated_by:
-        lines.append(f"stated by {summary.stated_by}")
+    lines = [*_author_lines(approval, revisions, summary.origin.stated_by)]
+    if summary.origin.stated_by:
+        lines.append(f"stated by {summary.origin.stated_by}")
     if summary.kind is Kind.LESSON:
         prefix = "its file says "
     else:
@@ -267,7 +267,7 @@ def why(library: Library, ref: str) -> Why:
     lines += [f"{prefix}{_IN_WORDS.get(key, f'{key}:')} {value}" for key, value in stated.items()]
     lines += [f"derived from {_title(related)}" for related in chain]
     summary = app.link_effects.vouched(library.reading, summary)
-    if weakest := summary.weakest:
+    if weakest := summary.origin.weakest:
         lines.append(lessons.vouching(weakest))
     for related in neighbours:
         lines.append(

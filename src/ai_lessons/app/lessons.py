@@ -37,7 +37,7 @@ def is_firm(summary: EntrySummary) -> bool:
 
     See `authorship`.
     """
-    return bool(summary.firm)
+    return bool(summary.origin.firm)
 
 
 def refuse_wrong(summary: EntrySummary) -> None:
@@ -62,7 +62,9 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         kinds=LESSONS, project=project_name(at.project), status=None, scopes=frozenset((at.stated,))
     )
     same = [
-        summary for summary in repo.current().select(in_scope) if summary.pattern == str(pattern)
+        summary
+        for summary in repo.current().select(in_scope)
+        if summary.stated.pattern == str(pattern)
     ]
     active = [summary for summary in same if summary.status == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
@@ -140,7 +142,7 @@ def change(
     Raises InvalidEntry: it breaks the format; Conflict: it was changed.
     """
     done = app.editing.change(repo, summary, changes, subject)
-    origin = str(changes.get("from") or summary.from_ or "")
+    origin = str(changes.get("from") or summary.stated.from_ or "")
     if app.editing.UNCHANGED in done.notes:
         return _unchanged(summary, origin)
     return done._replace(change=what, origin=origin)

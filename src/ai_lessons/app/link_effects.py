@@ -187,14 +187,14 @@ def vouched(repo: Reading, summary: EntrySummary) -> EntrySummary:
         return summary
     stated = {}
     for key in KINDS[weakest.kind].in_results:
-        stated[key] = getattr(weakest, key)
+        stated[key] = weakest.value(key)
     named = {
         "id": weakest.id,
         "handle": weakest.handle,
         "title": weakest.title,
         "tier": weakest.tier,
     }
-    return summary._replace(weakest=named | stated)
+    return summary._replace(origin=summary.origin._replace(weakest=named | stated))
 
 
 def superseded_by(

@@ -50,7 +50,7 @@ def review(library: Library) -> tuple[Outdated, ...]:
 
 def rests(summary: EntrySummary, today: date) -> bool:
     """Whether somebody looked at the entry so lately that it is not asked about again."""
-    seen = day_of(summary.reviewed)
+    seen = day_of(summary.stated.reviewed)
     return seen is not None and today < seen + REST
 
 
@@ -101,7 +101,7 @@ class Review:
         summaries = {summary.id: summary for summary in catalog.select(Filter(sort="created"))}
         drafts = []
         for x in summaries.values():
-            if x.kind is Kind.LESSON and x.from_ == authorship.AI and not x.reviewed:
+            if x.kind is Kind.LESSON and x.stated.from_ == authorship.AI and not x.stated.reviewed:
                 drafts.append(x.id)
         texts = (
             (entry_id, _QUOTE.match(text)) for entry_id, text in catalog.openings(drafts).items()
@@ -116,7 +116,7 @@ class Review:
                 yield from findings
 
     def _findings(self, summary: EntrySummary) -> Iterator[Outdated]:
-        by, seen = day_of(summary.review_by), day_of(summary.reviewed)
+        by, seen = day_of(summary.stated.review_by), day_of(summary.stated.reviewed)
         resting = rests(summary, self._today)
         if (
             by is not None
@@ -139,7 +139,7 @@ class Review:
                 f'an agent wrote it from what a person said: "{one_line(quote, 160)}"',
             )
         for fault in (
-            self._code.unmatched(summary.applies_to, summary.project) if self._code else ()
+            self._code.unmatched(summary.stated.applies_to, summary.project) if self._code else ()
         ):
             yield Outdated(summary, "applies_to", fault)
         if summary.id in self._repeated:

@@ -181,7 +181,7 @@ def opposed(summaries: Iterable[EntrySummary], pattern: Pattern) -> list[EntrySu
     opposed_lessons: list[EntrySummary] = []
     for summary in summaries:
         try:
-            stated = lessons.parse(summary.pattern)
+            stated = lessons.parse(summary.stated.pattern)
         except UsageError:
             # no pattern: a file may say anything
             continue

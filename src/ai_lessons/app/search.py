@@ -169,7 +169,7 @@ def search(library: Library, query: Query) -> Answer:
     answer = find(repo, query)
     entries = [hit.entry for hit in answer.hits]
     notes = [*answer.notes, *notes_on(library, entries)]
-    if any(entry.masked for entry in entries):
+    if any(entry.doubts.masked for entry in entries):
         notes += app.edited_files.masked(entries)
     answer = answer._replace(notes=tuple(notes))
     hits: list[Hit] = []

@@ -105,7 +105,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     text = line(entry.rationale if rule else entry.snippet)
     if view.framed or not view.verbose:
         facts = list(sureness(entry)) if lesson else []
-        facts += [vouching(entry.weakest)] if lesson and entry.weakest else []
+        facts += [vouching(entry.origin.weakest)] if lesson and entry.origin.weakest else []
         facts += [entry.status] if entry.kind is Kind.DOC and entry.status else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []
         # the number of its section: a path of headings would take the place of the sentence
@@ -127,13 +127,13 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
             _joined(
                 (
                     "applies to",
-                    ", ".join(filter(None, (*entry.tags, _plain(entry.applies_to or "")))),
+                    ", ".join(filter(None, (*entry.tags, _plain(entry.stated.applies_to or "")))),
                 )
             )
         ]
     elif lesson:
         facts = [_joined(*zip(("confidence", "source"), sureness(entry), strict=False))]
-        facts += [line(vouching(entry.weakest))] if entry.weakest else []
+        facts += [line(vouching(entry.origin.weakest))] if entry.origin.weakest else []
     else:
         facts = [_joined(_versions(entry), *_place(hit))]
     facts[0] += f" | path: {_where(entry, view)}" if entry.kind is Kind.SCRIPT else ""
@@ -146,7 +146,7 @@ def sureness(entry: EntrySummary) -> tuple[str, ...]:
 
     Nothing where both are what every lesson begins with.
     """
-    stated = (entry.confidence or "", entry.source or "")
+    stated = (entry.confidence or "", entry.stated.source or "")
     if stated in {USUAL, ("", "")}:
         return ()
     return stated
@@ -164,7 +164,7 @@ def origin(entry: EntrySummary, approvals: Mapping[str, Approval]) -> list[str]:
     """Who approved a rule, and who stated what a person stands behind."""
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id))]
-    by = entry.stated_by
+    by = entry.origin.stated_by
     if by:
         return [f"stated by {line(str(by))}"]
     return []
@@ -327,8 +327,8 @@ def _about(value: Shown, view: View) -> Iterator[str]:
     else:
         status = entry.status
     yield _joined(*zip(("confidence", "source"), sureness(entry), strict=False), ("status", status))
-    if entry.weakest:
-        yield line(vouching(entry.weakest))
+    if entry.origin.weakest:
+        yield line(vouching(entry.origin.weakest))
     yield _joined(_versions(entry))
     yield _joined(("tags", ", ".join(entry.tags)))
     of_features = keys_in_words(value.frontmatter)

@@ -154,11 +154,11 @@ def named_commands(summary: EntrySummary) -> tuple[Form, ...]:
     A program alone counts in `about`, in the WHEN of what a feature tells or of what a person
     stated, and where the title refuses it: `ONLY use uv, NEVER pip`.
     """
-    pattern = summary.pattern
+    pattern = summary.stated.pattern
     named: list[Form] = []
     for text in names_of_summary(summary).get(COMMANDS, ()):
         named += named_forms(f"`{text}`")
-    surely = bool(summary.told_by or summary.firm)
+    surely = bool(summary.told_by or summary.origin.firm)
     for form in forms_of(pattern):
         # `git` alone, in what an agent wrote, is every call of git
         if surely or len(form.words) > 1:

@@ -442,11 +442,49 @@ class Beside(NamedTuple):
     details: Sequence[tuple[str, str]] = ()
 
 
+class Stated(NamedTuple):
+    """What the file of an entry states beside what lists show, empty where it does not.
+
+    `from_` is the key `from`.
+    """
+
+    applies_to: str | Sequence[str] | None = None
+    review_by: str = ""
+    reviewed: str = ""
+    source: str | None = None
+    from_: str = ""
+    category: str = ""
+    scope: str = ""
+    pattern: str = ""
+
+
+class Origin(NamedTuple):
+    """What the history tells of a lesson: who stated it, and whether that is a person who works here.
+
+    `weakest`: of what an entry comes from, the lesson that vouches for less than the entry itself.
+    """
+
+    stated_by: str = ""
+    firm: bool = False
+    weakest: Mapping[str, Any] | None = None
+
+
+class Doubts(NamedTuple):
+    """What a person should look at in the files of an entry.
+
+    How many values look like secrets that nobody allowed (`masked` wherever it is shown), and how
+    many keys and lines are `doubtful`, as `Entry.doubtful`.
+    """
+
+    masked: int = 0
+    doubtful: int = 0
+
+
 class EntrySummary(NamedTuple):
     """An entry as lists and results show it, from the catalog alone.
 
-    `handle` is unique in the repository at the time it was read. Below `score` stands what its file
-    states, empty where it does not: `from_` is the key `from`.
+    `handle` is unique in the repository at the time it was read. `rationale`, `status` and
+    `confidence` stand as in its file, empty where it has none.
     """
 
     id: str
@@ -461,29 +499,14 @@ class EntrySummary(NamedTuple):
     tier: str = "user"
     score: float | None = None
     created: str = ""
-    applies_to: str | Sequence[str] | None = None
-    review_by: str = ""
-    reviewed: str = ""
     rationale: str = ""
     status: str = ""
     confidence: str | None = None
-    source: str | None = None
-    from_: str = ""
-    category: str = ""
-    scope: str = ""
-    pattern: str = ""
-    # how many values in its files look like secrets that nobody allowed; they are masked wherever
-    # it is shown
-    masked: int = 0
-    # as `Entry.doubtful`
-    doubtful: int = 0
-    # what the history tells of a lesson: who stated it, and whether that is a person who works here
-    stated_by: str = ""
-    firm: bool = False
+    stated: Stated = Stated()
+    origin: Origin = Origin()
+    doubts: Doubts = Doubts()
     # what features found of it; see `app.notes`
     beside: Beside = Beside()
-    # of what an entry comes from, the lesson that vouches for less than the entry itself
-    weakest: Mapping[str, Any] | None = None
     # what features keep of it, by their names
     facts: Mapping[str, Mapping[str, Any]] | None = None
 
@@ -499,6 +522,12 @@ class EntrySummary(NamedTuple):
             if ELSEWHERE in facts:
                 return str(facts[ELSEWHERE])
         return ""
+
+    def value(self, key: str) -> Any:
+        """What its file states for a key, by the name of the field here or in `stated`."""
+        if key in Stated._fields:
+            return getattr(self.stated, key)
+        return getattr(self, key)
 
     def as_json(self, *, scored: bool = False) -> dict[str, Any]:
         """What every entry has, and what results of its kind show.
@@ -519,13 +548,14 @@ class EntrySummary(NamedTuple):
         }
         if scored:
             data["score"] = self.score
-        data |= {key: getattr(self, key) for key in KINDS[self.kind].in_results}
+        for key in KINDS[self.kind].in_results:
+            data[key] = self.value(key)
         if self.kind is Kind.DOC and self.status:
             data["status"] = self.status
         extra = {
             "verdict": self.beside.verdict,
             "warning": self.beside.warning,
-            "weakest": self.weakest,
+            "weakest": self.origin.weakest,
         }
         for key, value in extra.items():
             if value:

@@ -269,7 +269,11 @@ def trust(summary: EntrySummary) -> tuple[bool, int, int]:
 
     By the mark of being wrong, then confidence, then source.
     """
-    return summary.status != Status.WRONG, _level(summary.confidence), _level_of(summary.source)
+    return (
+        summary.status != Status.WRONG,
+        _level(summary.confidence),
+        _level_of(summary.stated.source),
+    )
 
 
 def _level(confidence: object) -> int:

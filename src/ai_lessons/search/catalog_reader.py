@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ai_lessons.errors import UsageError
-from ai_lessons.model.entries import EntrySummary, Filter, Kind
+from ai_lessons.model.entries import Doubts, EntrySummary, Filter, Kind, Origin, Stated
 from ai_lessons.model.links import Edge
 from ai_lessons.search.catalog_records import SEPARATOR
 
@@ -239,7 +239,7 @@ class CatalogReader:
         def read() -> list[EntrySummary]:
             summaries = self._entries(_LIKELY_FILES, kinds=_array(kinds) or "[]")
             # the query only looked for the name of the key
-            return [summary for summary in summaries if summary.applies_to]
+            return [summary for summary in summaries if summary.stated.applies_to]
 
         return self._once(("files", frozenset(kinds)), read)
 
@@ -341,10 +341,34 @@ def _summaries(rows: Sequence[Any]) -> list[EntrySummary]:
                 row[7],
                 row[8],
                 row[10],
-                **stated,
+                **_grouped(stated),
             )
         )
     return summaries
+
+
+# Parts of a summary, each with the fields that it has
+_PARTS = {"stated": Stated, "origin": Origin, "doubts": Doubts}
+_PART_OF = {
+    **dict.fromkeys(Stated._fields, "stated"),
+    **dict.fromkeys(Origin._fields, "origin"),
+    **dict.fromkeys(Doubts._fields, "doubts"),
+}
+
+
+def _grouped(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a summary as they are kept, with those of a part together in it."""
+    grouped: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for field, value in fields.items():
+        part = _PART_OF.get(field)
+        if part is None:
+            grouped[field] = value
+        else:
+            parts.setdefault(part, {})[field] = value
+    for part, values in parts.items():
+        grouped[part] = _PARTS[part](**values)
+    return grouped
 
 
 def _passes(values: Mapping[str, str | int]) -> str:

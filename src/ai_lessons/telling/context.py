@@ -69,7 +69,7 @@ def find_context(library: Library, query: ContextQuery) -> Context:
         entries = [*result.entries]
         for n, summary in enumerate(entries):
             # each with its pattern and its text
-            parts = summary.pattern, " ".join(result.texts.get(summary.id, "").split())
+            parts = summary.stated.pattern, " ".join(result.texts.get(summary.id, "").split())
             entries[n] = summary._replace(
                 snippet=" | ".join(filter(None, parts)) or summary.snippet
             )
@@ -229,15 +229,19 @@ class _Asked:
         score += context_boost(self._weights, frozenset(summary.tags), self._aliases) - 1
         if summary.project == self._project:
             score += _BY_PROJECT
-        elif summary.project == GLOBAL_PROJECT and (rule or summary.firm):
+        elif summary.project == GLOBAL_PROJECT and (rule or summary.origin.firm):
             score += _BY_GLOBAL
         return score
 
     def _may_come(self, summary: EntrySummary) -> bool:
-        return not self._paths or not globs(summary.applies_to) or self._names_a_path(summary)
+        return (
+            not self._paths or not globs(summary.stated.applies_to) or self._names_a_path(summary)
+        )
 
     def _names_a_path(self, summary: EntrySummary) -> bool:
-        return summary.id in self._offered or any_match(globs(summary.applies_to), self._paths)
+        return summary.id in self._offered or any_match(
+            globs(summary.stated.applies_to), self._paths
+        )
 
     def _with_searched(
         self, summaries: list[EntrySummary], kinds: frozenset[Kind], kind: Kind

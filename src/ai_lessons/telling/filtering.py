@@ -70,7 +70,7 @@ class Candidate(NamedTuple):
 
         Then no usage keeps it away, because any clone can push usage.
         """
-        return self.entry.kind is Kind.RULE or bool(self.entry.firm)
+        return self.entry.kind is Kind.RULE or bool(self.entry.origin.firm)
 
 
 class Choice(NamedTuple):

@@ -154,7 +154,7 @@ def naming(
     for summary in repo.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON})):
         if summary.kind is not Kind.LESSON and summary.project not in here:
             continue
-        patterns = globs(summary.applies_to)
+        patterns = globs(summary.stated.applies_to)
         if any_match(patterns, within):
             named[summary.id] = summary, specificity(patterns, within)
     return named
@@ -185,10 +185,10 @@ def chances_of_failure(repo: Reading, error: str, *, by_meaning: bool) -> dict[s
 def is_tried(summary: EntrySummary, calls: Sequence[command_forms.Called]) -> bool:
     """Whether an entry was tested, and its WHEN names one of these commands with more than the program."""
     named = []
-    for form in command_forms.forms_of(summary.pattern):
+    for form in command_forms.forms_of(summary.stated.pattern):
         if len(form.words) > 1:
             named.append(form)
-    return summary.source == Source.TESTED and command_forms.fits(named, calls)
+    return summary.stated.source == Source.TESTED and command_forms.fits(named, calls)
 
 
 def of_other_commands(repo: Reading, about: Collection[str]) -> list[str]:
@@ -198,7 +198,7 @@ def of_other_commands(repo: Reading, about: Collection[str]) -> list[str]:
     """
     names = []
     for summary in repo.catalog.about_commands():
-        of_a_command = summary.told_by and _ABOUT_RUNNING.match(summary.pattern)
+        of_a_command = summary.told_by and _ABOUT_RUNNING.match(summary.stated.pattern)
         if of_a_command and summary.id not in about:
             names.append(summary.id)
     return names

@@ -243,7 +243,7 @@ def helping(
             named.add(summary.id)
         # An agent's lesson whose title names the command is no answer to every failure of it. One
         # that keeps a failure is about that failure.
-        firm = summary.kind is Kind.RULE or summary.firm
+        firm = summary.kind is Kind.RULE or summary.origin.firm
         if firm or (summary.id not in kept and is_tried(summary, calls)):
             chances[summary.id] = max(chances.get(summary.id, 0.0), failures.BAR)
     occasion = Occasion(Moment.TOOL_FAILED, words=error, folders=folders)
@@ -431,7 +431,7 @@ def _about_a_command(
     near = commands_here(repo, folders)
     named = about_command(near, calls, folders)
     for summary in named:
-        if carried_out(summary.pattern, command):
+        if carried_out(summary.stated.pattern, command):
             # the line does already what it says
             offers.pop(summary.id, None)
         else:
@@ -439,7 +439,7 @@ def _about_a_command(
     if named and (fresh or offers):
         # about the folder that this line goes into: said along, so that it interrupts once less
         for summary in about_inside(near, calls, folders[0]):
-            if summary not in named and not carried_out(summary.pattern, command):
+            if summary not in named and not carried_out(summary.stated.pattern, command):
                 offers[summary.id] = Offer(summary, EDIT_BAR * EXACT, _NAMES_COMMAND)
     safe = {}
     for name, offer in offers.items():
@@ -451,4 +451,4 @@ def _about_a_command(
 
 def _destroys(summary: EntrySummary) -> bool:
     """Whether an entry must not be told before a command, whoever wrote it."""
-    return destroys(summary.title, summary.pattern, summary.rationale)
+    return destroys(summary.title, summary.stated.pattern, summary.rationale)

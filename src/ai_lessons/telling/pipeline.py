@@ -523,7 +523,7 @@ def _remember(
     if event.moment is not Moment.BEGIN:
         session.fresh(event.agent, (entry.id for entry in entries))
     for entry in entries:
-        does = entry.pattern or offered.texts.get(entry.id, "")
+        does = entry.stated.pattern or offered.texts.get(entry.id, "")
         shown = ShownEntry(
             entry.id,
             entry.handle,

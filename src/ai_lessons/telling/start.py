@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
     @property
     def firm(self) -> bool:
-        return self.summary.kind is Kind.RULE or bool(self.summary.firm)
+        return self.summary.kind is Kind.RULE or bool(self.summary.origin.firm)
 
 
 def at_the_start(library: Library, cwd: Path, host: str = "") -> Context:
@@ -151,9 +151,11 @@ def _left_out(
 
 
 def _place(summary: EntrySummary, text: str, usage: UsageTally) -> _Place:
-    names_something = bool(summary.applies_to or names_of_summary(summary) or summary.told_by)
-    waits = names_something or bool(command_forms.forms_of(summary.pattern))
-    prescribes = bool(summary.pattern) or says(summary.title, text)
+    names_something = bool(
+        summary.stated.applies_to or names_of_summary(summary) or summary.told_by
+    )
+    waits = names_something or bool(command_forms.forms_of(summary.stated.pattern))
+    prescribes = bool(summary.stated.pattern) or says(summary.title, text)
     return _Place(summary, prescribes, waits, usage.tallies.needed)
 
 

@@ -203,7 +203,7 @@ def _holders(offered: Context) -> dict[str, str]:
         for part in (_bare(entry.title), bare[entry.id]):
             if part:
                 parts.append(part)
-        if entry.facts or entry.applies_to or entry.beside.warning or not parts:
+        if entry.facts or entry.stated.applies_to or entry.beside.warning or not parts:
             continue
         for other in by_beginning.get(tuple(parts[0].split()[:3]), ()):
             longer = len(bare[other.id]) > len(bare[entry.id])
@@ -279,7 +279,7 @@ def own_words(entry: EntrySummary, text: str) -> str:
     if rule:
         pattern = ""
     else:
-        pattern = line(entry.pattern)
+        pattern = line(entry.stated.pattern)
     parts = [title, pattern]
     if entry.told_by and pattern:
         # it says what the title says, in more words
@@ -378,7 +378,7 @@ def _whole_words(entry: EntrySummary, offered: Context) -> str:
     if rule:
         pattern = ""
     else:
-        pattern = line(entry.pattern)
+        pattern = line(entry.stated.pattern)
     title = line(entry.title)
     if entry.told_by and pattern:
         # the pattern says what it says, in more words
@@ -399,12 +399,12 @@ def _short_words(entry: EntrySummary, offered: Context) -> str:
 
     Empty: nothing does.
     """
-    if entry.kind is not Kind.RULE and entry.pattern:
+    if entry.kind is not Kind.RULE and entry.stated.pattern:
         if entry.told_by:
             title = ""
         else:
             title = f"{line(entry.title)} | "
-        return title + line(entry.pattern)
+        return title + line(entry.stated.pattern)
     text = offered.texts.get(entry.id, "")
     if entry.rationale:
         return f"{line(entry.title)} | {line(entry.rationale)}"
@@ -421,13 +421,13 @@ def _whose(entry: EntrySummary, offered: Context, *, short: bool = False) -> str
             state = f"rule, approved by {line(approval.approved_by)}"
         else:
             state = "rule, approved"
-    elif entry.stated_by:
-        state = f"lesson, stated by {line(str(entry.stated_by))}"
+    elif entry.origin.stated_by:
+        state = f"lesson, stated by {line(str(entry.origin.stated_by))}"
     else:
         if short:
             facts = []
         else:
-            facts = [fact for fact in (entry.confidence, entry.source) if fact]
+            facts = [fact for fact in (entry.confidence, entry.stated.source) if fact]
         state = ", ".join(["lesson, not approved", *facts])
     if entry.tier == "user":
         return state

@@ -118,7 +118,7 @@ def test_a_lesson_of_an_agent_is_nobody_s_word_however_its_code_is_named(
 ) -> None:
     add(world, shop, about=[TOTAL], origin="ai")
     (lesson,) = told(world, shop).lessons
-    assert not lesson.stated_by
+    assert not lesson.origin.stated_by
 
 
 def test_a_text_that_states_the_old_value_is_kept_by_a_yes_alone(

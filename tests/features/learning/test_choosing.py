@@ -11,7 +11,7 @@ from ai_lessons.features.learning.confidence import usage
 from ai_lessons.features.learning.filter import Thresholds, objection
 from ai_lessons.features.learning.objections import harmful
 from ai_lessons.features.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.model.entries import EntrySummary, Kind, Moment
+from ai_lessons.model.entries import EntrySummary, Kind, Moment, Origin
 from ai_lessons.model.layout import ANYTHING, BELOW, BY_NAME
 from ai_lessons.model.tallies import Tallies
 from ai_lessons.telling.filtering import STARTER, Candidate, Choice, choose, passing
@@ -23,7 +23,7 @@ BARS = Thresholds(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
 def summary(
     name: str, kind: Kind = Kind.LESSON, project: str = "mine", *tags: str, firm: bool = False
 ) -> EntrySummary:
-    return EntrySummary(name, name, kind, name, project, tags, (), "", firm=firm)
+    return EntrySummary(name, name, kind, name, project, tags, (), "", origin=Origin(firm=firm))
 
 
 def fit(name: str, *about: Kind | str, firm: bool = False, **more: Any) -> Candidate:

@@ -164,7 +164,7 @@ def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_h
 ) -> None:
     made = lessons.add(world.library, PATTERN, by="user")
     editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
-    assert only(world).firm, "it silences nothing"
+    assert only(world).origin.firm, "it silences nothing"
     said = jobs.feedback(
         world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check"
     )

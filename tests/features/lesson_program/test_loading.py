@@ -5,7 +5,7 @@ from ai_lessons.app.answers import Answer, Query
 from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.lesson_program.jobs import LessonGroup, Loaded, load
 from ai_lessons.interfaces.output import encode
-from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern
+from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern, Stated
 from ai_lessons.model.lessons import ScopePlace, parse, place_of
 from app.world import LESSON, World, lesson, listed_lessons
 
@@ -68,7 +68,7 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
     loaded = load(library, "tmux", limit=3)
     assert loaded.active == 6
     assert [len(entries) for _, entries in loaded.groups] in ([1, 2], [2, 1])
-    assert all(entries[0].from_ == "user" for _, entries in loaded.groups)
+    assert all(entries[0].stated.from_ == "user" for _, entries in loaded.groups)
     assert [len(entries) for _, entries in load(library, "tmux").groups] == [3, 3]
 
 
@@ -99,7 +99,16 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
 
 def test_what_is_loaded_is_shown_as_data() -> None:
     summary = EntrySummary(
-        "01J", "L-1", Kind.LESSON, "t", "p", ("a",), (), "p/x.md", status="active", from_="ai"
+        "01J",
+        "L-1",
+        Kind.LESSON,
+        "t",
+        "p",
+        ("a",),
+        (),
+        "p/x.md",
+        status="active",
+        stated=Stated(from_="ai"),
     )
     row = {
         "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,

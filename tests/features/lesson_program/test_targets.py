@@ -19,7 +19,7 @@ from ai_lessons.features.lesson_program.targets import (
     target_of,
     targets_of,
 )
-from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.entries import EntrySummary, Kind, Stated
 from ai_lessons.model.lessons import parse
 from ai_lessons.settings import load
 from app.world import LESSON, World, lesson, listed_lessons
@@ -31,7 +31,15 @@ SHOW_DIFF = parse(
 )
 KEY = "glpat-" + "x7Kq2mN9vB4tR8wZ1cYp"  # shaped as a token of GitLab
 LIGHT = EntrySummary(
-    LESSON, "L-8F3K2A", Kind.LESSON, "A title", "global", (), (), "x.md", pattern=str(READ_FIRST)
+    LESSON,
+    "L-8F3K2A",
+    Kind.LESSON,
+    "A title",
+    "global",
+    (),
+    (),
+    "x.md",
+    stated=Stated(pattern=str(READ_FIRST)),
 )
 
 

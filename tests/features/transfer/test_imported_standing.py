@@ -62,7 +62,11 @@ def test_no_note_of_others_is_firm_sure_or_approved(
     world: World, tmp_path: Path, form: str
 ) -> None:
     summary = brought(world, tmp_path, form, CLAIMS)
-    assert (summary.firm, summary.from_, summary.confidence) == (False, "ai", "medium")
+    assert (summary.origin.firm, summary.stated.from_, summary.confidence) == (
+        False,
+        "ai",
+        "medium",
+    )
     counts = world.library.primary.catalog.facts("harvest").get(summary.id, {})
     assert not any(counts.values())
     fields = entries.show(world.library, summary.id).frontmatter
@@ -137,10 +141,10 @@ def test_outcomes_that_an_import_brings_lift_nothing_before_one_of_here_does(
 def test_a_person_who_says_so_here_gives_it_standing(world: World, tmp_path: Path) -> None:
     summary = brought(world, tmp_path, "markdown", CLAIMS)
     pattern = entries.show(world.library, summary.id).entry
-    assert pattern.pattern
-    lessons.add(world.library, parse(pattern.pattern), by="user")
+    assert pattern.stated.pattern
+    lessons.add(world.library, parse(pattern.stated.pattern), by="user")
     summary = the_lesson(world.library)
-    assert (summary.firm, summary.confidence) == (True, "high")
+    assert (summary.origin.firm, summary.confidence) == (True, "high")
     assert world.library.primary.learned.of(summary).confidence == 0.7
 
 

@@ -42,7 +42,7 @@ def log(tmp_path: Path) -> Path:
 
 def listed(world: World) -> list[tuple[str, str, str, str]]:
     entries = listed_lessons(world.library, every=True).entries
-    return sorted((x.project, x.from_, x.status, x.pattern) for x in entries)
+    return sorted((x.project, x.stated.from_, x.status, x.stated.pattern) for x in entries)
 
 
 def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(

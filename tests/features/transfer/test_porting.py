@@ -143,7 +143,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(
             lessons = entries.list_entries(library, kinds=[Kind.LESSON], status=None).entries
             usages = library.primary.learned.several(lessons)
             assert all(usage.confidence <= 0.5 for usage in usages.values())
-            assert not any(summary.firm for summary in lessons)
+            assert not any(summary.origin.firm for summary in lessons)
             again = jobs.import_files(library, [file], "groove")
             assert (again.written, again.events, again.commit) == ((), 0, None)
         for path, data in files.items():

@@ -63,7 +63,7 @@ def before_a_tool(reading: Reading, occasion: Occasion) -> Iterator[Offer]:
         if summary.id not in installed or summary.project not in here:
             continue
         # nor is told what destroys, nor what the line does already
-        if not _destroys(summary) and not carried_out(summary.pattern, occasion.command):
+        if not _destroys(summary) and not carried_out(summary.stated.pattern, occasion.command):
             yield Offer(summary, EDIT_BAR * SYMBOL, "is about what this installs")
 
 
@@ -75,7 +75,7 @@ def _told_at_all(reading: Reading, ids: Iterable[str]) -> Iterator[EntrySummary]
 
 def _destroys(summary: EntrySummary) -> bool:
     """Whether an entry must not be told before a command, whoever wrote it."""
-    return destroys(summary.title, summary.pattern, summary.rationale)
+    return destroys(summary.title, summary.stated.pattern, summary.rationale)
 
 
 def _is_installed(anchors: Iterable[Anchor], command: str) -> bool:

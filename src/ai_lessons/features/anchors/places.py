@@ -85,7 +85,7 @@ def _with_globs_for(reading: Reading, asked_places: Sequence[Anchor]) -> list[En
     if not paths:
         return hits
     for summary in reading.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON})):
-        for glob in layout.stated(summary.applies_to):
+        for glob in layout.stated(summary.stated.applies_to):
             if layout.any_match([glob], paths):
                 hits.append(EntryAbout(summary, glob, CodeVerdict.HOLDS))
     return hits

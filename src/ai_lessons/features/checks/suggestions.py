@@ -27,7 +27,7 @@ def outdated(repo: RepositorySession) -> Iterator[Outdated]:
     tallies = repo.learned.tallies()
     today = repo.options.now().astimezone(UTC).date()
     for rule in rules:
-        reviewed = day_of(rule.reviewed)
+        reviewed = day_of(rule.stated.reviewed)
         if rule.id in checked or (reviewed is not None and today < reviewed + REST):
             continue
         needed = tallies[rule.id].needed if rule.id in tallies else 0
@@ -36,7 +36,7 @@ def outdated(repo: RepositorySession) -> Iterator[Outdated]:
         if needed < 2 and not not_followed:
             continue
         text = catalog.openings([rule.id]).get(rule.id, "")
-        check = fitting(rule.title, text, rule.applies_to or ())
+        check = fitting(rule.title, text, rule.stated.applies_to or ())
         if check:
             stated = quote(json.dumps(check))
             command = f"ai-lessons contribute update {rule.handle} --check {stated}"

@@ -231,8 +231,8 @@ class _Stored:
         self._texts: list[str] = []
         self._forms: set[command_forms.Form] = set()
         for lesson in catalog.select(Filter(kinds=LESSONS)):
-            self._texts.append(lesson.pattern)
-            self._forms.update(command_forms.forms_of(lesson.pattern))
+            self._texts.append(lesson.stated.pattern)
+            self._forms.update(command_forms.forms_of(lesson.stated.pattern))
         entries = catalog.select(Filter(kinds=frozenset({Kind.LESSON, Kind.RULE})))
         openings = catalog.openings(entry.id for entry in entries)
         for entry in entries:

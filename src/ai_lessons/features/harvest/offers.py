@@ -53,8 +53,8 @@ def before_a_command(repo: Reading, occasion: Occasion) -> Iterator[Offer]:
             # about the folder that this line goes into: said along, so that it interrupts once less
             return
         why = _why(counts[summary.id], usages[summary.id].tallies)
-        done = carried_out(summary.pattern, occasion.command)
-        dangerous = destroys(summary.title, summary.pattern, summary.rationale)
+        done = carried_out(summary.stated.pattern, occasion.command)
+        dangerous = destroys(summary.title, summary.stated.pattern, summary.rationale)
         if why and not done and not dangerous:
             yield Offer(summary, EDIT_BAR * EXACT, why)
             interrupts = True

@@ -233,7 +233,7 @@ def _says_what_worked(offered: Context, failed: Step, later: Sequence[Step]) -> 
 
 def _words(offered: Context, summary: EntrySummary) -> str:
     """What an entry says to do: its pattern, else its text."""
-    return summary.pattern or offered.texts.get(summary.id, "")
+    return summary.stated.pattern or offered.texts.get(summary.id, "")
 
 
 def _length(offered: Context) -> int:

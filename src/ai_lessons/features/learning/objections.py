@@ -61,7 +61,7 @@ def silent(summary: EntrySummary, used: UsageTally, bar: float) -> str:
     """
     if summary.status == Status.WRONG:
         return "marked wrong"
-    if summary.kind is not Kind.LESSON or summary.firm:
+    if summary.kind is not Kind.LESSON or summary.origin.firm:
         return ""
     tallies = used.tallies
     low = (tallies.outcomes or tallies.recurred) and used.confidence < bar

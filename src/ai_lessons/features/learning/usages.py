@@ -224,7 +224,7 @@ class Usages(Learned):
         repo = self._repo
         repo.refuse_other_formats()
         refuse_unrecorded(repo)
-        if outcome == events.CONTRADICTED and repo.options.agent and summary.firm:
+        if outcome == events.CONTRADICTED and repo.options.agent and summary.origin.firm:
             question = "says that it is contradicted"
             if note:
                 question += f": {note}"

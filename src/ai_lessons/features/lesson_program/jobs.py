@@ -55,11 +55,11 @@ def lesson_json(summary: EntrySummary, *, scored: bool = False) -> dict[str, Any
     data: dict[str, Any] = {
         "id": summary.id,
         "handle": summary.handle,
-        "scope": named(summary.project, summary.scope),
-        "from": summary.from_ or None,
+        "scope": named(summary.project, summary.stated.scope),
+        "from": summary.stated.from_ or None,
         "status": summary.status or None,
         "created": summary.created or None,
-        "pattern": summary.pattern or None,
+        "pattern": summary.stated.pattern or None,
         "title": summary.title,
         "path": summary.path,
     }

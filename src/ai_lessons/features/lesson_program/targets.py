@@ -118,7 +118,7 @@ def promote(library: Library, ref: str, to: str, targets: Targets) -> Written:
 
 def _refuse_secrets(repo: RepositorySession, summary: EntrySummary) -> None:
     """Raises InvalidEntry: the lesson, which may have been written by hand, holds a secret."""
-    if not summary.masked:
+    if not summary.doubts.masked:
         return
     text = decode(repo.store.read(summary.path), summary.path)
     problems = app.secrets.problems(repo.catalog.fields(summary.id), [(summary.path, text)])
@@ -154,7 +154,9 @@ def addition(text: str, summary: EntrySummary) -> str:
     rows = []
     if headings[-1:] != [HEADING]:
         rows += ["", HEADING, ""]
-    rows.append(f"- {_on_one_line(summary.pattern or summary.title)} <!-- lesson {summary.id} -->")
+    rows.append(
+        f"- {_on_one_line(summary.stated.pattern or summary.title)} <!-- lesson {summary.id} -->"
+    )
     # a last line without an end gets one first
     if text and not text.endswith("\n"):
         added = newline

@@ -21,7 +21,7 @@ FIRM = "[firm]"
 
 def says(entry: EntrySummary) -> str:
     """The pattern of a lesson; a lesson of free text is told by its title."""
-    return entry.pattern or entry.title
+    return entry.stated.pattern or entry.title
 
 
 def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) -> str:
@@ -31,7 +31,12 @@ def rows(entries: Sequence[EntrySummary], view: View, *, every: bool = False) ->
         columns.insert(3, "STATUS")
     cells = []
     for entry in entries:
-        row = [entry.handle, named(entry.project, entry.scope), entry.from_, says(entry)]
+        row = [
+            entry.handle,
+            named(entry.project, entry.stated.scope),
+            entry.stated.from_,
+            says(entry),
+        ]
         if every:
             row.insert(3, entry.status)
         cells.append(row)
@@ -75,10 +80,10 @@ def _standing(entry: EntrySummary) -> str:
 
     Nothing where git's history does not tell.
     """
-    if entry.firm:
+    if entry.origin.firm:
         return f" {FIRM}"
-    if entry.from_ == "user" and entry.stated_by:
-        return f" [stated by {line(entry.stated_by)}]"
+    if entry.stated.from_ == "user" and entry.origin.stated_by:
+        return f" [stated by {line(entry.origin.stated_by)}]"
     return ""
 
 
@@ -87,8 +92,8 @@ def lesson_shown(value: Shown, _view: View) -> str:
     entry = value.entry
     head = {
         "id": entry.handle,
-        "scope": named(entry.project, entry.scope),
-        "from": entry.from_,
+        "scope": named(entry.project, entry.stated.scope),
+        "from": entry.stated.from_,
         "status": entry.status,
     }
     lines = [f"{key}: {scalar(text)}" for key, text in head.items() if text]

@@ -115,7 +115,7 @@ def speaking(library: Library, path: Path, text: str) -> Iterable[Note]:
         title = line(entry.title) + (f" (about {line(hit.what)})" if hit else "")
         words = (
             title,
-            entry.rationale if rule else entry.pattern,
+            entry.rationale if rule else entry.stated.pattern,
             texts.get(entry.id),
             _changed(entry, hit),
         )

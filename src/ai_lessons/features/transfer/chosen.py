@@ -96,7 +96,7 @@ def _rank(
     return (
         summary.kind is not Kind.RULE,
         summary.project == GLOBAL_PROJECT,
-        not summary.applies_to,
+        not summary.stated.applies_to,
         -proven,
         summary.id,
     )
@@ -123,7 +123,7 @@ def _is_for_all(lesson: EntrySummary) -> bool:
 
 def is_personal(lesson: EntrySummary) -> bool:
     """Whether a lesson is of one person alone."""
-    return lesson.scope.startswith(f"{USER}:")
+    return lesson.stated.scope.startswith(f"{USER}:")
 
 
 def by_project(entries: Sequence[ExportedEntry]) -> dict[str, list[ExportedEntry]]:

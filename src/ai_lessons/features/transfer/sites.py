@@ -139,13 +139,13 @@ def _keys(page: Shown) -> dict[str, Any]:
     if entry.project != GLOBAL_PROJECT:
         keys["project"] = entry.project
     stated = str(page.frontmatter.get("description") or "")
-    description = one_line(stated or entry.rationale or entry.pattern)
+    description = one_line(stated or entry.rationale or entry.stated.pattern)
     if description:
         keys["description"] = description
     if "status" in page.frontmatter:
         keys["status"] = "stable"
-    if entry.review_by:
-        keys["stale_after"] = f"{entry.review_by}T00:00:00Z"
+    if entry.stated.review_by:
+        keys["stale_after"] = f"{entry.stated.review_by}T00:00:00Z"
     if page.approval:
         address = address_of(page.approval.approved_by)
         keys["verified"] = [{"by": f"human:{address}", "at": page.approval.approved_at}]
