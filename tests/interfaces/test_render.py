@@ -26,7 +26,7 @@ from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.output import BARE, View, clean
 from ai_lessons.model.chunks import TextSection
-from ai_lessons.model.entries import EntrySummary, Kind
+from ai_lessons.model.entries import EntrySummary, Kind, Stated
 from ai_lessons.search.catalog_reader import Tally
 
 VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
@@ -51,7 +51,7 @@ SCRIPT = summary(
 )  # fmt: skip
 LESSON = summary(
     Kind.LESSON, "L00001", "PUT /workflows replaces entire resource", tags=("jira-api",), score=0.876,
-    confidence="high", source="tested", status="active",
+    confidence="high", status="active", stated=Stated(source="tested"),
 )  # fmt: skip
 DOC = summary(
     Kind.DOC,
