@@ -23,7 +23,7 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.interfaces.cli import root
 from ai_lessons.interfaces.cli.command import Command, programs, walk
 from ai_lessons.model.checks import check_entry
-from ai_lessons.model.config import KEYS, parse_config
+from ai_lessons.model.config import keys, parse_config
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.layout import new_path, place
@@ -259,7 +259,7 @@ def test_the_schema_of_settings_accepts_what_the_program_accepts() -> None:
     jsonschema.validate(yaml.safe_load(starter.read_text(encoding="utf-8")), schema)
     for name, part in reference.SETTING_SCHEMAS.items():
         for word in part.get("enum", ()):
-            KEYS[name].read(word)
+            keys()[name].read(word)
     for value in (
         {"events": "perhaps"},
         {"approval": {"require": "nobody"}},

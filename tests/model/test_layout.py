@@ -21,7 +21,7 @@ from ai_lessons.model.entries import (
     id_end,
 )
 from ai_lessons.model.layout import Place, check_path, place
-from ai_lessons.search import catalog_records, query_text
+from ai_lessons.search import catalog_reader, catalog_records, query_text
 
 ULID_1 = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 
@@ -168,7 +168,7 @@ def written(kind: Kind) -> Entry:
 
 def light_of(kind: Kind) -> EntrySummary:
     entry = written(kind)
-    fields = catalog_records.summary_fields(entry)
+    fields = catalog_reader.in_parts(catalog_records.summary_fields(entry))
     return EntrySummary(
         ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", **fields
     )

@@ -289,7 +289,7 @@ def weakened(fields: Mapping[str, Any], weakest: EntrySummary) -> dict[str, Any]
 
     They become as they are where that one is not.
     """
-    words = {key: value for key in ("confidence", "source") if (value := getattr(weakest, key))}
+    words = {key: value for key in ("confidence", "source") if (value := weakest.value(key))}
     source = fields.get("source")
     if isinstance(source, dict):
         how = source.get(HOW, source.get(TYPE))

@@ -341,7 +341,7 @@ def _summaries(rows: Sequence[Any]) -> list[EntrySummary]:
                 row[7],
                 row[8],
                 row[10],
-                **_grouped(stated),
+                **in_parts(stated),
             )
         )
     return summaries
@@ -356,7 +356,7 @@ _PART_OF = {
 }
 
 
-def _grouped(fields: Mapping[str, Any]) -> dict[str, Any]:
+def in_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a summary as they are kept, with those of a part together in it."""
     grouped: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = {}

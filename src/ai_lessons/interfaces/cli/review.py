@@ -103,8 +103,8 @@ def suggest_rule(
     text = text_input.new_text(content, file) or ""
     draft = RuleDraft(content=text, links=links, project=project, options=of_features, **fields)
     made = app.proposals.suggest_rule(call.library, draft)
-    call.note(made.notes)
     if approve:
+        call.note(made.notes)
         (shown,) = shown_and_confirmed(
             call, [made.branch], yes=yes, refused="not approved; it waits as a proposal"
         )
