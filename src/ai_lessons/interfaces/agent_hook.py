@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import app, extensions, settings
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import is_remembered
-from ai_lessons.app.answers import Context
 from ai_lessons.app.daemon_client import DaemonClient
+from ai_lessons.app.told import Context
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
 from ai_lessons.model import agent_hosts, expression

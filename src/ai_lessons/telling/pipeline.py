@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import extensions
 from ai_lessons.app import agent_sessions
 from ai_lessons.app.agent_sessions import REMEMBERED, Session, clean_up, is_remembered
-from ai_lessons.app.answers import Context
+from ai_lessons.app.told import Context
 from ai_lessons.errors import NotFound
 from ai_lessons.model import command_forms, failures, simple_commands
 from ai_lessons.model.decisions import strongest
