@@ -84,9 +84,9 @@ class Feature(NamedTuple):
     - `planners`: classes that decide what files become that are added, by the kind of entry, see
       `features.intake.plan.Planner`.
     - `elsewhere`: a class that leads to texts outside of the repository, whose path stands in its
-      facts as `elsewhere`, see `search.catalog_update.Elsewhere`.
+      facts as `elsewhere`, see `search.catalog_survey.Elsewhere`.
     - `problems`: what is wrong with an entry, as (key, sentence), see `model.checks.check_entry`.
-    - `facts`: what the catalog keeps of an entry, see `search.catalog_update.facts_of_features`.
+    - `facts`: what the catalog keeps of an entry, see `search.catalog_records.facts_of_features`.
       `facts_version` is raised where the same entry would give others. Of some keys the core knows
       the meaning: see `model.names`.
     - `unproven`: why something that an entry states could not be tried here, see `app.effects`.
@@ -125,7 +125,7 @@ class Feature(NamedTuple):
       `settings.Settings.folders_of_features`.
     - `prompts`: of MCP, for the one client of standard streams, see `interfaces.mcp.server`.
     - `exports`: forms of `admin export`, see `features.transfer.sites`.
-    - `skills`: the files of skills that MCP serves, see `interfaces.mcp.server.served_skills`.
+    - `skills`: the files of skills that MCP serves, see `interfaces.mcp.skills.served_skills`.
     - `hosts`: a table of agent hosts (`HostRow`), see `model.agent_hosts`.
     - `schemas`: the JSON Schema of a key of frontmatter, for the reference.
     - `answers`: what `--json` prints, for the reference: the type of an answer by words on it, with

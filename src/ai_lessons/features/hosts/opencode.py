@@ -45,7 +45,7 @@ class Opencode(AgentHost):
         return "part" in record
 
     def read(self, session: Transcript, record: Mapping[str, Any]) -> bool:
-        """Parts of messages, as `git.transcript_files.records` reads them from its database."""
+        """Parts of messages, as they are read from its database."""
         part = record["part"]
         session.begins(record.get("session"), record.get("cwd"))
         if (
