@@ -268,7 +268,7 @@ def test_no_host_is_compared_by_name_but_in_its_own_module() -> None:
     """What differs between hosts is a field or a function of `model.agent_hosts.AgentHost`."""
     hosts = [(row.agent, extensions.load(row.place).id) for row in extensions.hosts()]
     names = {name for pair in hosts for name in pair}
-    assert len(hosts) > 9
+    # that there are hosts is a test of theirs, because they can be taken out
     compared = set()
     for file, node in nodes(ast.Compare):
         if file.startswith("features/hosts/"):

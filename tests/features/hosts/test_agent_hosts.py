@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons import extensions
 from ai_lessons.connectors.agent_hosts import Host, find_hosts, kinds
 from ai_lessons.model import Where
 from ai_lessons.model.agent_hosts import HostSettings
@@ -135,3 +136,9 @@ def test_settings_of_a_project_are_read_only_inside_it(
     inside = target.startswith("code")
     expected = ([".mcp.json"], ()) if inside else (None, (".mcp.json",))
     assert (ways(one(where)).get("mcp"), one(where).unreadable) == expected
+
+
+def test_every_host_has_a_row_of_its_own() -> None:
+    hosts = extensions.hosts()
+    assert len(hosts) > 9
+    assert len({row.agent for row in hosts}) == len({row.place for row in hosts}) == len(hosts)
