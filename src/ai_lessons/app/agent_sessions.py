@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ai_lessons.app import secrets
 from ai_lessons.errors import AiLessonsError
@@ -24,8 +24,9 @@ from ai_lessons.model.entries import Moment
 from ai_lessons.model.outcomes import ShownEntry, carried_out, same_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+T = TypeVar("T")
 
 # Folders of files, one for each session: of what is remembered here, and of `session_acts`.
 FOLDER, ACTS = "agent-sessions", "session-acts"
@@ -133,18 +134,27 @@ class Session:
 @contextmanager
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
     """A session, locked for this process; changes are saved at the end. Raises StorageFailed."""
-    file = file_of(state_dir, name)
+    with locked(file_of(state_dir, name), _LIMIT, _parsed) as session:
+        session.name = name
+        yield session
+
+
+@contextmanager
+def locked(file: Path, limit: int, parsed: Callable[[bytes], T]) -> Iterator[T]:
+    """What a file says (at most `limit` bytes of it), locked for this process.
+
+    The `vars` of it are saved at the end, if they changed. Raises StorageFailed.
+    """
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         with translated(str(file), writing=True):
             fcntl.flock(fd, fcntl.LOCK_EX)
-            before = os.read(fd, _LIMIT)
-        session = _parsed(before)
-        session.name = name
-        yield session
-        after = json.dumps(vars(session)).encode()
+            before = os.read(fd, limit)
+        kept = parsed(before)
+        yield kept
+        after = json.dumps(vars(kept)).encode()
         if after != before:
             with translated(str(file), writing=True):
                 os.lseek(fd, 0, os.SEEK_SET)

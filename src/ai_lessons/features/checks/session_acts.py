@@ -5,27 +5,26 @@ Kept on this machine only.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app import secrets
-from ai_lessons.app.agent_sessions import ACTS, file_of
+from ai_lessons.app.agent_sessions import ACTS, file_of, locked
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.checks.done_checks import Succeeded
 from ai_lessons.git import external_files, files, plumbing, worktree
-from ai_lessons.git.files import translated, write_all
 from ai_lessons.model.shell import commands_in, program_of
 from ai_lessons.model.simple_commands import ANSWERS_BY_FAILING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
 # bytes of a session
 _LIMIT = 4 << 20
@@ -111,30 +110,12 @@ class Acts:
         return [Succeeded(line, at, unsure) for line, (at, unsure) in self.ran.items()]
 
 
-@contextmanager
-def opened(state_dir: Path, session: str) -> Iterator[Acts]:
+def opened(state_dir: Path, session: str) -> AbstractContextManager[Acts]:
     """What a session did, locked for this process; changes are saved at the end.
 
     Raises StorageFailed.
     """
-    file = file_of(state_dir, session, ACTS)
-    with translated(str(file), writing=True):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        with translated(str(file), writing=True):
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            before = os.read(fd, _LIMIT)
-        acts = _parsed(before)
-        yield acts
-        after = json.dumps(vars(acts)).encode()
-        if after != before:
-            with translated(str(file), writing=True):
-                os.lseek(fd, 0, os.SEEK_SET)
-                os.truncate(fd, 0)
-                write_all(fd, after)
-    finally:
-        os.close(fd)
+    return locked(file_of(state_dir, session, ACTS), _LIMIT, _parsed)
 
 
 def read(state_dir: Path, session: str) -> Acts:
