@@ -127,8 +127,10 @@ def did_not_end(output: str) -> bool:
 
     The command itself has not failed.
 
-    >>> did_not_end("The user doesn't want to proceed with this tool use."), did_not_end("error:
-    aborted by user") (True, False)
+    >>> did_not_end("The user doesn't want to proceed with this tool use.")
+    True
+    >>> did_not_end("error: failed to push some refs")
+    False
     """
     return bool(_DID_NOT_END.match(output))
 

@@ -228,9 +228,12 @@ _NEGATIVE = expression(
 def prescribes(text: str) -> bool:
     """Whether some sentence says what to do or to leave, and not only how things are.
 
-    >>> prescribes("- Money is whole cents, never floats"), prescribes("The web layer talks to
-    services.") (True, False) >>> prescribes("New features need tests"), prescribes("Test files live
-    beside the code.") (True, False)
+    >>> prescribes("- Money is whole cents, never floats"), prescribes("New features need tests")
+    (True, True)
+    >>> prescribes("The web layer talks to services.")
+    False
+    >>> prescribes("Test files live beside the code.")
+    False
     """
     if text.rstrip().endswith("?") or _POINTER.fullmatch(text):
         return False

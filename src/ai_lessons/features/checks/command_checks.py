@@ -59,8 +59,10 @@ class Form(NamedTuple):
 def _is_called(named: str, called: str) -> bool:
     """Whether a word of a call is the named one, or the same path written from another folder.
 
-    >>> _is_called("docs/plans", "/home/ann/shop/docs/plans/"), _is_called("docs/plans",
-    "old/docs/plans") (True, False)
+    >>> _is_called("docs/plans", "/home/ann/shop/docs/plans/")
+    True
+    >>> _is_called("docs/plans", "old/docs/plans")
+    False
     """
     if named in {called, ANY_WORD}:
         return True

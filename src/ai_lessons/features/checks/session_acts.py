@@ -142,8 +142,10 @@ def may_write(line: str) -> bool:
 
     It does not only look, nor bring what others wrote.
 
-    >>> may_write("sed -i s/1/2/ cart.go"), may_write("grep -rn total src 2>/dev/null"),
-    may_write("git pull") (True, False, False)
+    >>> may_write("sed -i s/1/2/ cart.go"), may_write("git pull")
+    (True, False)
+    >>> may_write("grep -rn total src 2>/dev/null")
+    False
     """
     only_looks = True
     for command in commands_in(line):
