@@ -16,20 +16,7 @@ from ai_lessons.features.intake.plan import ResourceDraft
 from ai_lessons.model.entries import Kind
 from app.world import DOC, World
 from features.intake.intake_world import bring
-from real_world import Git, commit_all, put_file
-
-
-@pytest.fixture
-def source(tmp_path: Path, git: Git) -> Path:
-    """The repository of another project, with a guide, a script and a folder."""
-    root = tmp_path / "Jira API"
-    put_file(root / "docs/guide.md", "# The guide\n\nFirst steps.\n")
-    put_file(root / "docs/deep/more.md", "# More\n\nSecond steps.\n")
-    put_file(root / "docs/notes.txt", "plain notes\n")
-    put_file(root / "run.sh", "#!/bin/sh\n# Runs it all.\necho ran\n")
-    git(root, "init", "-q")
-    commit_all(git, root, "source")
-    return root
+from real_world import Git
 
 
 def test_one_file_becomes_a_doc_that_knows_where_it_came_from(
