@@ -34,6 +34,7 @@ from ai_lessons.app import (
     setup,
     sharing,
     validation,
+    written,
 )
 from ai_lessons.app.agent_sessions import SessionTold
 from ai_lessons.errors import Problem
@@ -305,15 +306,15 @@ def schemas() -> dict[str, str]:
 
 
 ANSWERS: Mapping[str, Any] = {
-    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": answers.Written,
-    "each of `skipped`": answers.Skipped,
-    "`contribute suggest-rule`; of `propose` an array": answers.Suggested,
+    "`contribute add-lesson`, `update`, `edit`, `link`, `unlink`": written.Written,
+    "each of `skipped`": written.Skipped,
+    "`contribute suggest-rule`; of `propose` an array": written.Suggested,
     "`recall context`": answers.Context,
     "`recall graph`": link_effects.Graph,
     "`recall log`": (FileRevision,),
     "`recall sessions`": (SessionTold,),
     "`recall why-told`": (ShownEntry,),
-    "`admin review-rules --list`": (answers.Pending,),
+    "`admin review-rules --list`": (written.Pending,),
     "`admin approve-rule`; of `reject-rule` one": (review.Decided,),
     "`admin audit`": rule_audit.Audit,
     "each of `rows`": rule_audit.AuditRow,
@@ -336,7 +337,7 @@ ANSWERS: Mapping[str, Any] = {
     "`admin index push`": index_upkeep.Pushed,
     "`admin index pull`": index_upkeep.Pulled,
     "`admin review`": (outdated.Outdated,),
-    "`admin review --stale`": (answers.Stale,),
+    "`admin review --stale`": (written.Stale,),
     "`admin model status`, `pull`": search_index.ModelState,
     "`admin hosts`": (program_hooks.Host,),
     "each of `targets`": program_hooks.Target,

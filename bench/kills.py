@@ -37,9 +37,9 @@ from ai_lessons.app import (
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.git.store import Store
 from ai_lessons.model.entries import Kind
 from bench import taking_in

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons import extensions
 
 if TYPE_CHECKING:
-    from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import Library
+    from ai_lessons.app.written import Imported
 
 # written so that this file stays where the feature is taken out
 INTAKE = f"{extensions.FEATURES}.intake"

@@ -16,9 +16,10 @@ from ai_lessons.app import (
     search,
     sharing,
 )
-from ai_lessons.app.answers import LessonDraft, Query, RuleDraft, Suggested
+from ai_lessons.app.answers import Query
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft, Suggested
 from ai_lessons.model.entries import Filter
 from real_world import Git
 

@@ -7,15 +7,11 @@ no feature that it does not use. Nothing else in the core names a feature;
 `tests/test_architecture.py` looks.
 """
 
-from __future__ import annotations
-
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 FEATURES = "ai_lessons.features"
 NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -25,9 +25,10 @@ from ai_lessons.app import (
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
+from ai_lessons.app.answers import Query
 from ai_lessons.app.search_index import agreed
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed, UsageError
 from ai_lessons.git.store import Applied, Job
 from ai_lessons.model.entries import Kind
@@ -243,7 +244,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
 from ai_lessons.app import editing, entries
-from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.written import LessonDraft
 root, o = Path({str(world.root)!r}), Path("/nonexistent")
 options = Options(o, o, o, Path("/"), offline=True)
 with Library(root, options) as library:  # loads what nobody may not read

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, history_of_entries, lessons, linking, validation
-from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.lessons import parse

@@ -20,9 +20,10 @@ from ai_lessons.app import (
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, Query, RuleDraft
+from ai_lessons.app.answers import Query
 from ai_lessons.app.migration import migrate
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
 from ai_lessons.model import config
 from ai_lessons.model.config import STEPS, Migration, migrated_files

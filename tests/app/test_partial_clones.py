@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, search, sharing
-from ai_lessons.app.answers import LessonDraft, Query
+from ai_lessons.app.answers import Query
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.errors import NotFound, UnsupportedRepository
 from ai_lessons.git import plumbing
 from ai_lessons.git.commits import read_blobs

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import entries, history_of_entries, pending, pending_rules, review, rule_audit
-from ai_lessons.app.answers import Pending, Suggested
 from ai_lessons.app.proposal_context import open_proposals
 from ai_lessons.app.proposals import make
+from ai_lessons.app.written import Pending, Suggested
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UnsavedEdits
 from ai_lessons.model.entries import Entry
 from ai_lessons.model.frontmatter import read_entry

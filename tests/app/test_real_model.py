@@ -18,9 +18,10 @@ from ai_lessons.app import (
     search_index,
     setup,
 )
-from ai_lessons.app.answers import ContextQuery, LessonDraft, Query, RuleDraft
+from ai_lessons.app.answers import ContextQuery, Query
 from ai_lessons.app.setup import init_repository
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.model.entries import Filter, Kind
 from ai_lessons.search.model_files import ModelUnavailable, pull
 from ai_lessons.telling import context

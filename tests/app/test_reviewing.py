@@ -12,7 +12,7 @@ from ai_lessons.app import (
     review,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, RuleDraft
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.model.events import Event
 from app.world import LESSON, OTHER, SCRIPT, World, lesson
 from real_world import Git, put_file

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, health, pending, pending_rules, proposals, review
-from ai_lessons.app.answers import RuleDraft, Suggested
+from ai_lessons.app.written import RuleDraft, Suggested
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, UsageError
 from app.world import LESSON, World, lesson
 from real_world import failing, instead

@@ -20,9 +20,9 @@ from ai_lessons.app import (
     sharing,
     validation,
 )
-from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.secrets import detectors, may_hold, secrets_in, without_suspects
 from ai_lessons.app.setup import init_repository
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.model.events import HELPFUL, Event
 from app.world import LESSON, OTHER, World, lesson, rule

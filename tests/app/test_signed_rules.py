@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import entries, pending_rules, pinned_signers, proposals, review, rule_audit
-from ai_lessons.app.answers import RuleDraft, Suggested
 from ai_lessons.app.pinned_signers import PinnedList
 from ai_lessons.app.review import Decided
+from ai_lessons.app.written import RuleDraft, Suggested
 from ai_lessons.errors import NotFound, Refused, UsageError
 from app.world import World, lesson, options
 from real_world import Git

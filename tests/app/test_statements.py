@@ -13,8 +13,9 @@ from ai_lessons.app import (
     outdated,
     repository_settings,
 )
-from ai_lessons.app.answers import ContextQuery, LessonDraft
+from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.errors import Refused
 from ai_lessons.model.entries import EntrySummary
 from ai_lessons.model.lessons import parse

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, health, history_of_entries, search
-from ai_lessons.app.answers import Answer, ContextQuery, LessonDraft, Query, Shown
+from ai_lessons.app.answers import Answer, ContextQuery, Query, Shown
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import derived_id
 from ai_lessons.telling import context as context_job

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ai_lessons.app import editing, entries, linking, proposals, review, search
-from ai_lessons.app.answers import ContextQuery, Query, RuleDraft
+from ai_lessons.app.answers import ContextQuery, Query
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.errors import AmbiguousName, StorageFailed
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.entries import Kind

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, proposals, review, sharing
-from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from app.world import World
 

@@ -9,15 +9,10 @@ from typing import Any
 
 from ai_lessons.app import editing, entries, review
 from ai_lessons.app import search as app_search
-from ai_lessons.app.answers import (
-    Answer,
-    LessonDraft,
-    Listing,
-    Query,
-    Written,
-)
+from ai_lessons.app.answers import Answer, Listing, Query
 from ai_lessons.app.options import Options
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, Written
 from ai_lessons.model import Places, TierPlace
 from ai_lessons.model.entries import LESSONS, Filter
 from ai_lessons.model.tallies import UsageTally

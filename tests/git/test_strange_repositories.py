@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ai_lessons.app import editing, entries, proposals, review
-from ai_lessons.app.answers import LessonDraft, RuleDraft
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from app.world import LESSON, lesson, options
 from real_world import Git, commit_all, put_file, put_program

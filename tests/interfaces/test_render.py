@@ -6,20 +6,11 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app.answers import (
-    Answer,
-    Hit,
-    Imported,
-    Listing,
-    Related,
-    Shown,
-    Skipped,
-    Stale,
-    Written,
-)
+from ai_lessons.app.answers import Answer, Hit, Listing, Related, Shown
 from ai_lessons.app.health import Check
 from ai_lessons.app.search_index import ModelState
 from ai_lessons.app.validation import Report
+from ai_lessons.app.written import Imported, Skipped, Stale, Written
 from ai_lessons.errors import Problem
 from ai_lessons.git.history import FileRevision
 from ai_lessons.interfaces import text as interfaces_text

@@ -4,18 +4,10 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app.answers import (
-    Approval,
-    Context,
-    Pending,
-    ProposedFile,
-    Shown,
-    Suggested,
-    Why,
-    Written,
-)
+from ai_lessons.app.answers import Approval, Context, Shown, Why
 from ai_lessons.app.review import Decided
 from ai_lessons.app.rule_audit import Audit, AuditRow
+from ai_lessons.app.written import Pending, ProposedFile, Suggested, Written
 from ai_lessons.approval.outcomes import TakenProposal
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces import text_jobs, text_proposals

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ai_lessons.app.answers import Effect, Judged
 from ai_lessons.app.health import Stats
+from ai_lessons.app.learned import Effect, Judged
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.output import View
 from interfaces.world import Run

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.outdated import Outdated
 from ai_lessons.app.sharing import Conflicts, EntryConflict, Resolved
+from ai_lessons.app.written import Suggested, Written
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.interfaces import output
 from ai_lessons.interfaces.output import View, cells, clean, line, table

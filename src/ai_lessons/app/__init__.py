@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         search_index as search_index, secrets as secrets, setup as setup, sharing as sharing,
         trust as trust, validation as validation, vector_sharing as vector_sharing,
         versions_asked as versions_asked, workspace as workspace, write_checks as write_checks,
+        written as written,
     )  # fmt: skip
 
 if not TYPE_CHECKING:

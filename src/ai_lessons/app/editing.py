@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.app.agent_sessions import Failure
-    from ai_lessons.app.answers import LessonDraft, Written
     from ai_lessons.app.options import Options
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import LessonDraft, Written
     from ai_lessons.model.entries import Entry, EntrySummary
 
 

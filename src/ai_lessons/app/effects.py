@@ -9,8 +9,8 @@ from ai_lessons import extensions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ai_lessons.app.answers import Pending
     from ai_lessons.app.workspace import Library
+    from ai_lessons.app.written import Pending
     from ai_lessons.model.entries import Entry
     from ai_lessons.model.transcripts import Transcript
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ai_lessons import app
 from ai_lessons.app.answers import Listing, Shown
 from ai_lessons.errors import NotFound
-from ai_lessons.model import links
 from ai_lessons.model.entries import UNVERSIONED, Filter, Kind, Relation, Status
 from ai_lessons.model.lessons import ScopePlace, place_of
 from ai_lessons.model.texts import may_have_headings
@@ -67,9 +66,7 @@ def show(
         raw=raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=app.link_effects.related_of(
-            catalog, links.reach(catalog.edges(summary.id), summary.id)
-        ),
+        related=app.link_effects.around(catalog, summary.id),
         sections=sections,
         section=chosen.number if chosen else None,
         notes=notes,
@@ -206,9 +203,8 @@ def projects(library: Library) -> tuple[Tally, ...]:
 
 def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    catalog, start = library.reading.current(), library.reading.resolve(ref).id
-    edges = catalog.edges(None if depth > 1 else start)
-    return app.link_effects.related_of(catalog, links.reach(edges, start, depth))
+    start = library.reading.resolve(ref).id
+    return app.link_effects.around(library.reading.current(), start, depth)
 
 
 def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:

@@ -27,7 +27,7 @@ from ai_lessons.model.texts import first_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ai_lessons.app.answers import Effect, Judged, KeptRule
+    from ai_lessons.app.learned import Effect, Judged, KeptRule
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.model import Where
 

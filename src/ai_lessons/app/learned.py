@@ -11,10 +11,45 @@ from ai_lessons.model.tallies import UNUSED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.app.answers import Effect, Judged, KeptRule
     from ai_lessons.app.open_repository import OpenRepository
     from ai_lessons.model.entries import EntrySummary
-    from ai_lessons.model.tallies import Tallies, UsageTally
+    from ai_lessons.model.tallies import RuleSessions, Tallies, UsageTally
+
+
+class KeptRule(NamedTuple):
+    """In how many sessions of this clone what happened to a rule, and that in one line."""
+
+    handle: str
+    title: str
+    sessions: RuleSessions
+    line: str
+
+
+class Effect(NamedTuple):
+    """The effect of showing a lesson.
+
+    The difference of the shares of good sessions, with its 95 % interval.
+
+    `shown` and `left_out` count the sessions on either side, one for each lesson that was tried in
+    it.
+    """
+
+    shown: int
+    left_out: int
+    difference: float
+    low: float
+    high: float
+
+
+class Judged(NamedTuple):
+    """An entry of which a user or agent said how it did."""
+
+    handle: str
+    title: str
+    helpful: int
+    ignored: int
+    contradicted: int
+    confidence: float
 
 
 class LearnedParameter(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import app
 from ai_lessons.app import authorship
-from ai_lessons.app.answers import LessonDraft, Written
+from ai_lessons.app.written import LessonDraft, Written
 from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.model.entries import LESSONS, EntrySummary, Filter, Kind, Pattern, Status
 from ai_lessons.model.layout import project_name

@@ -23,7 +23,7 @@ from ai_lessons.model.entries import (
     json_fields,
 )
 from ai_lessons.model.lessons import trust
-from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing
+from ai_lessons.model.links import ACYCLIC, GraphStep, Line, clusters, derived_from, drawing, reach
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -408,6 +408,15 @@ def refuse_circle(repo: Reading, start: EntrySummary, relation: str, end: EntryS
             ),
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
+
+
+def around(catalog: CatalogReader, entry_id: str, depth: int = 1) -> tuple[Related, ...]:
+    """Entries reached from one over at most `depth` links, either way, nearest first."""
+    if depth == 1:
+        edges = catalog.edges(entry_id)
+    else:
+        edges = catalog.edges(None)
+    return related_of(catalog, reach(edges, entry_id, depth))
 
 
 def related_of(catalog: CatalogReader, steps: Collection[GraphStep]) -> tuple[Related, ...]:

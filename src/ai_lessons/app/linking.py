@@ -16,8 +16,8 @@ from ai_lessons.model.yaml_edit import REMOVE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Written
     from ai_lessons.app.workspace import Library
+    from ai_lessons.app.written import Written
     from ai_lessons.model.entries import EntrySummary, Link
 
 

@@ -15,8 +15,8 @@ from ai_lessons.search import model_files
 from ai_lessons.search.database import RefreshState
 
 if TYPE_CHECKING:
-    from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import RepositorySession
+    from ai_lessons.app.written import Imported
     from ai_lessons.search.database import Progress
 
 # Characters of the bar

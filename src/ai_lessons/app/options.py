@@ -1,20 +1,15 @@
 """What an interface knows that the repository does not: folders, who is calling, how to ask."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ai_lessons.errors import Refused
 from ai_lessons.model import USER, Places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 # called as `progress(what, done, total)`, in the thread that does the work
 Progress = Callable[[str, int, int], None]

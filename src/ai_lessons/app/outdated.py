@@ -19,8 +19,8 @@ from ai_lessons.model.texts import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ai_lessons.app.answers import Stale
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import Stale
 
 
 @json_fields(entry=True)

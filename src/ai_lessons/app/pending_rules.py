@@ -25,8 +25,8 @@ from ai_lessons.model.layout import place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import PastSessions, Pending, ProposedFile
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import PastSessions, Pending, ProposedFile
     from ai_lessons.model import Where
 
 

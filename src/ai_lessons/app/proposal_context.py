@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app import effects
 from ai_lessons.app.alike_entries import MOST_NAMED, ComparableText, comparable
-from ai_lessons.app.answers import Pending, ProposedFile
+from ai_lessons.app.written import Pending, ProposedFile
 from ai_lessons.approval import outcomes, proposals, state
 from ai_lessons.approval.proposals import blob_at
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound

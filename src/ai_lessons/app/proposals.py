@@ -12,9 +12,9 @@ from ai_lessons import app
 from ai_lessons.app import effects, secrets, write_checks
 from ai_lessons.app.additions import NewText
 from ai_lessons.app.alike_entries import alike, comparable, contradicted
-from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.proposal_context import entry_of, open_proposals
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
+from ai_lessons.app.written import Suggested, Written
 from ai_lessons.approval import decisions
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.errors import UsageError
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from ai_lessons.app.alike_entries import ComparableText
-    from ai_lessons.app.answers import RuleDraft
     from ai_lessons.app.proposal_context import ProposalContext
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import RuleDraft
     from ai_lessons.approval.decisions import Edited
     from ai_lessons.model.entries import Entry
 

@@ -18,8 +18,8 @@ from ai_lessons.search.tokens import fold
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ai_lessons.app.answers import LessonDraft
     from ai_lessons.app.workspace import Library, Reading, RepositorySession
+    from ai_lessons.app.written import LessonDraft
     from ai_lessons.model.entries import EntrySummary, Pattern
 
 

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import secrets, write_checks
-from ai_lessons.app.answers import Suggested
 from ai_lessons.app.pending_rules import find_proposal, judged_branch, suggested_by
 from ai_lessons.app.proposal_context import (
     ProposalContext,
@@ -23,6 +22,7 @@ from ai_lessons.app.proposal_context import (
 )
 from ai_lessons.app.proposals import make, objections
 from ai_lessons.app.write_checks import checked, refuse_wrong_kinds
+from ai_lessons.app.written import Suggested
 from ai_lessons.approval import decisions, outcomes, state
 from ai_lessons.approval.decisions import ProposalRequest
 from ai_lessons.approval.outcomes import Rejection

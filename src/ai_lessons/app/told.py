@@ -1,16 +1,12 @@
 """What is told at a moment of a session: the one answer that a hook gives, apart because it loads no other."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.model.entries import Kind, Status, json_fields, record
+from ai_lessons.model.entries import EntrySummary, Kind, Status, json_fields, record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ai_lessons.model.entries import EntrySummary
     from ai_lessons.model.outcomes import NotShown
 
 
@@ -49,7 +45,7 @@ class Context(NamedTuple):
     why: Mapping[str, str] = MappingProxyType({})
     texts: Mapping[str, str] = MappingProxyType({})
     approvals: Mapping[str, Approval] = MappingProxyType({})
-    left_out: tuple[NotShown, ...] = ()
+    left_out: "tuple[NotShown, ...]" = ()
     edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     ran_next: str = ""

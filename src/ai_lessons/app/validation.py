@@ -28,8 +28,8 @@ from ai_lessons.search.catalog_survey import join, units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.app.answers import Written
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import Written
 
 
 class Report(NamedTuple):

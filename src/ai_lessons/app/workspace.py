@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ai_lessons.app.answers import Imported, Written
     from ai_lessons.app.events import Events
     from ai_lessons.app.learned import Learned
     from ai_lessons.app.options import Options
     from ai_lessons.app.search_index import Embedders, Indexing
     from ai_lessons.app.write_checks import Planned
+    from ai_lessons.app.written import Imported, Written
     from ai_lessons.git.store import Applied
     from ai_lessons.model.config import RepositoryConfig
     from ai_lessons.model.entries import Entry, EntrySummary
@@ -305,7 +305,7 @@ class RepositorySession(OpenRepository):
         for plan in planned:
             if plan.changes:
                 new.append(plan)
-        imported, left_out = app.answers.Imported, tuple(starmap(app.answers.Skipped, skipped))
+        imported, left_out = app.written.Imported, tuple(starmap(app.written.Skipped, skipped))
         if not new:
             return imported((), len(planned), left_out, None)
         first, alone = new[0].entry, len(new) == 1
@@ -347,7 +347,7 @@ class RepositorySession(OpenRepository):
     @staticmethod
     def reports(summaries: Iterable[EntrySummary], applied: Applied) -> tuple[Written, ...]:
         """Reports of these entries, which may be gone."""
-        commit, notes, written = applied.commit, applied.messages, app.answers.Written
+        commit, notes, written = applied.commit, applied.messages, app.written.Written
         reports = []
         for x in summaries:
             reports.append(written(x.id, x.handle, x.kind, x.title, x.path, commit, notes, x.tier))
@@ -360,7 +360,7 @@ class RepositorySession(OpenRepository):
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._identities = self._identities or self._identities_now()
         names = entry.id, name, entry.kind, entry.title, entry.path
-        return app.answers.Written(
+        return app.written.Written(
             *names, applied.commit, (*notes, *lost, *applied.messages), self.options.tier
         )
 

@@ -10,11 +10,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons import app
+from ai_lessons import app, submodules
 
 if TYPE_CHECKING:
     from ai_lessons.app.options import Options
+    from ai_lessons.interfaces import text_graphs as text_graphs
+    from ai_lessons.interfaces import text_jobs as text_jobs
+    from ai_lessons.interfaces import text_proposals as text_proposals
     from ai_lessons.settings import Settings
+
+if not TYPE_CHECKING:
+    # what a list or a search does not say is not loaded for it
+    __getattr__ = submodules(__name__)
 
 # Fields of the same name in both.
 SAME = (

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from ai_lessons.app.answers import Context
     from ai_lessons.app.outdated import Outdated
+    from ai_lessons.app.written import Imported, Skipped, Stale, Written
     from ai_lessons.interfaces.output import View
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
@@ -42,7 +43,7 @@ DRY = "Nothing was written. Without --dry-run this is what would be done."
 CHOOSE = "ai-lessons admin conflicts {} --take mine|theirs"
 
 
-def written(value: answers.Written, view: View) -> str:
+def written(value: Written, view: View) -> str:
     """Handle, title and path; of a rule, where it is proposed."""
     place = f"path: {view.place(value.path, value.tier)}"
     if value.proposed_on:
@@ -52,12 +53,12 @@ def written(value: answers.Written, view: View) -> str:
     return block(view.named(value), [place])
 
 
-def writes(values: Sequence[answers.Written], view: View) -> str:
+def writes(values: Sequence[Written], view: View) -> str:
     """Several writes, one after the other."""
     return "\n".join(written(value, view) for value in values) or "Nothing to do."
 
 
-def deleted(values: Sequence[answers.Written], view: View) -> str:
+def deleted(values: Sequence[Written], view: View) -> str:
     """What is gone from the folder (git keeps its history).
 
     The removal of a rule is only proposed.
@@ -73,14 +74,14 @@ def deleted(values: Sequence[answers.Written], view: View) -> str:
     )
 
 
-def imported(value: answers.Imported, view: View) -> str:
+def imported(value: Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     added = f"{count(len(value.written), 'entry')} added"
     sums = f"{added}, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped"
     return block(few(value.written, sums, view), first_rows(_skipped(value.skipped)))
 
 
-def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
+def _skipped(skipped: Sequence[Skipped]) -> Iterator[str]:
     """A row for each reason; files that are left out for the same one stand in it together."""
     groups: dict[str, list[str]] = {}
     for path, reason in skipped:
@@ -94,7 +95,7 @@ def _skipped(skipped: Sequence[answers.Skipped]) -> Iterator[str]:
 _PLACE = expression(r"^[^\s:]+:(?:\d+:)? ")
 
 
-def few(written_now: Sequence[answers.Written], sums: str, view: View) -> str:
+def few(written_now: Sequence[Written], sums: str, view: View) -> str:
     """The sums of an import, below its entries where there are few."""
     if 0 < len(written_now) <= FEW:
         return f"{writes(written_now, view)}\n{sums}"
@@ -237,7 +238,7 @@ def indexed(value: answers.Indexed, _view: View) -> str:
     return "\n".join(lines)
 
 
-def stale(values: Sequence[answers.Stale], view: View) -> str:
+def stale(values: Sequence[Stale], view: View) -> str:
     """What moved on that an entry speaks of: a file outside the repository, code, a package."""
     return (
         _reasoned([(resource, resource.reason) for resource in values], view) or "Nothing is stale."

@@ -14,8 +14,9 @@ from ai_lessons.model.entries import GLOBAL_PROJECT, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.app import answers, pinned_signers, review, rule_audit
+    from ai_lessons.app import pinned_signers, review, rule_audit
     from ai_lessons.app.answers import Why
+    from ai_lessons.app.written import PastSessions, Pending, Suggested
     from ai_lessons.interfaces.output import View
 
 NOTHING_PENDING = "No proposal waits for review."
@@ -24,12 +25,12 @@ WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of
 LACKING = "stands on the approval branch without approval"
 
 
-def suggested(value: answers.Suggested, view: View, review: str = REVIEW) -> str:
+def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
     """A new proposal: where it stands, what speaks against it, and the command to decide with."""
     return proposed((value,), view, review)
 
 
-def proposed(values: Sequence[answers.Suggested], view: View, review: str = REVIEW) -> str:
+def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> str:
     """Several of them. `review` is the command to decide with."""
     rows = []
     for made in values:
@@ -44,7 +45,7 @@ def proposed(values: Sequence[answers.Suggested], view: View, review: str = REVI
     return "Nothing to propose."
 
 
-def pending(values: Sequence[answers.Pending], view: View) -> str:
+def pending(values: Sequence[Pending], view: View) -> str:
     """Proposals that wait, a line each as given, the first ones of each import.
 
     Then what speaks against them.
@@ -52,8 +53,8 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
     if not values:
         return NOTHING_PENDING
     numbers = Counter[str]()
-    shown: list[answers.Pending] = []
-    folded: defaultdict[str, list[answers.Pending]] = defaultdict(list)
+    shown: list[Pending] = []
+    folded: defaultdict[str, list[Pending]] = defaultdict(list)
     for proposal in values:
         numbers[proposal.batch] += 1
         # an import of more than ten proposals is counted, not listed
@@ -90,7 +91,7 @@ def pending(values: Sequence[answers.Pending], view: View) -> str:
     )
 
 
-def _doubts(proposal: answers.Pending) -> Iterator[str]:
+def _doubts(proposal: Pending) -> Iterator[str]:
     yield from map(line, proposal.conflicts)
     if proposal.kind == "rule" and proposal.change == "new" and not proposal.rationale:
         yield "no reason is stated: edit it and say why, or approve it with --rationale"
@@ -100,7 +101,7 @@ def _doubts(proposal: answers.Pending) -> Iterator[str]:
         yield f"the same was rejected {line(proposal.rejected_before)}"
 
 
-def weighed(value: answers.PastSessions) -> str:
+def weighed(value: PastSessions) -> str:
     """What past sessions say of a proposal, in a sentence or two."""
     if value.apart:
         apart = f" It came from {count(value.apart, 'session')}, counted apart."
@@ -126,7 +127,7 @@ def weighed(value: answers.PastSessions) -> str:
     )
 
 
-def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | None = None) -> str:
+def proposal(pending: Pending, view: View, past: PastSessions | None = None) -> str:
     """One proposal as a reviewer needs it.
 
     Who and when, doubts, the report, the whole text or how it differs.
@@ -178,7 +179,7 @@ def proposal(pending: answers.Pending, view: View, past: answers.PastSessions | 
     return "\n\n".join(blocks)
 
 
-def reach(proposal: answers.Pending) -> str:
+def reach(proposal: Pending) -> str:
     """Which agents read what a proposal says once it is taken, or no longer."""
     where = layout.place(proposal.path)
     if where:

@@ -3,21 +3,17 @@
 Decides nothing.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.model import entries, expression
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
 from ai_lessons.model.texts import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 # `line`: the commit says in a line of ours what it approves; `forge`: it stands on a protected
 # branch; `direct`: none
@@ -37,7 +33,7 @@ class Person(NamedTuple):
             return f"{self.name} <{self.email}>"
         return self.name
 
-    def same(self, other: Person) -> bool:
+    def same(self, other: Self) -> bool:
         """True for the same address."""
         return self.email.casefold() == other.email.casefold()
 

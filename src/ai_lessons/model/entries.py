@@ -3,8 +3,7 @@
 And which fields of an answer are keys of its JSON.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,8 +12,6 @@ from ai_lessons import extensions
 from ai_lessons.model import expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from ai_lessons.errors import Problem
 
 T = TypeVar("T")
@@ -358,7 +355,7 @@ class Entry(NamedTuple):
     code: str = ""
     side_path: str | None = None
     derived: bool = False
-    faults: tuple[Problem, ...] = ()
+    faults: tuple["Problem", ...] = ()
     hidden: str = ""
     # how much of its file perhaps does not mean what it says, see `checks.doubts`
     doubtful: int = 0

@@ -1,7 +1,5 @@
 """Links between entries: which kinds they may join, and walks over them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter

@@ -12,7 +12,8 @@ from ai_lessons.app import (
     proposals,
     validation,
 )
-from ai_lessons.app.answers import Context, ContextQuery, LessonDraft, RuleDraft
+from ai_lessons.app.answers import Context, ContextQuery
+from ai_lessons.app.written import LessonDraft, RuleDraft
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.features.anchors import code_folder, places, renewal, verdicts
 from ai_lessons.features.anchors.anchors import Anchor

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ai_lessons.app import entries, health, outdated, proposals, review
-from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.learning.kept import line_of
 from ai_lessons.model.entries import ulid

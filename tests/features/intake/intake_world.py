@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.features.intake.jobs import add_resources
 from ai_lessons.features.intake.plan import ResourceDraft
 from ai_lessons.model.entries import Kind

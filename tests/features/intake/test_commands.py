@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import Refreshed
+from ai_lessons.app.written import Refreshed
 from ai_lessons.features.intake import texts
 from ai_lessons.features.intake.jobs import PassagePreview
 from interfaces.a_terminal import finish

@@ -9,7 +9,7 @@ from ai_lessons.app import (
     outdated,
     validation,
 )
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.errors import InvalidEntry, Refused
 from ai_lessons.features.intake import jobs, refreshing
 from ai_lessons.features.intake.plan import ResourceDraft

@@ -10,7 +10,7 @@ import pytest
 
 from a_server import Reply, Site, serving
 from ai_lessons.app import editing, entries, validation
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.features.intake import jobs, refreshing
 from ai_lessons.features.intake.plan import ResourceDraft

@@ -19,10 +19,11 @@ from starlette.testclient import TestClient
 
 from ai_lessons import settings
 from ai_lessons.app import agent_sessions
-from ai_lessons.app.answers import ProposedFile, Shown
+from ai_lessons.app.answers import Shown
 from ai_lessons.app.entries import list_entries
 from ai_lessons.app.options import no_progress
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import ProposedFile
 from ai_lessons.features.learning.overview import plainly
 from ai_lessons.features.learning.parameters import ParameterState
 from ai_lessons.features.look import drawing, forms, graph, pages, review_pages, server, state_pages

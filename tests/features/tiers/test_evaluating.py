@@ -3,9 +3,9 @@ from collections.abc import Iterator
 import pytest
 
 from ai_lessons.app import proposals, review
-from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.secrets import secrets_in
 from ai_lessons.app.workspace import RepositorySession
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.features.tiers.evaluation import EvaluationReport, evaluate
 from ai_lessons.model.frontmatter import read_entry
 from app.world import LESSON, OTHER, World, lesson

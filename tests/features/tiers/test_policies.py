@@ -14,8 +14,8 @@ from ai_lessons.app import (
     pending_rules,
     proposals,
 )
-from ai_lessons.app.answers import LessonDraft, RuleDraft, Suggested
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import LessonDraft, RuleDraft, Suggested
 from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.features.tiers import policies, promotion
 from ai_lessons.features.tiers.governance import VALUES, PolicyVerdict

@@ -12,7 +12,7 @@ from ai_lessons.app import (
     proposals,
     review,
 )
-from ai_lessons.app.answers import LessonDraft, RuleDraft, Written
+from ai_lessons.app.written import LessonDraft, RuleDraft, Written
 from ai_lessons.errors import InvalidEntry, NoRepository, NotFound, Refused
 from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.tiers import promotion

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ai_lessons.app.answers import Skipped
+from ai_lessons.app.written import Skipped
 from ai_lessons.features.transfer.exports import Exported, ExportedFile
 from ai_lessons.features.transfer.jobs import Ported, SourcePart
 from ai_lessons.interfaces import output

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ai_lessons.app import pending_rules, proposals, review, validation
-from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
 from ai_lessons.features.transfer import everything, jobs, rule_files, sites
 from app.world import World

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.app import entries, proposals, review, validation
-from ai_lessons.app.answers import RuleDraft
 from ai_lessons.app.workspace import Library
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.features.learning import jobs as learning_jobs
 from ai_lessons.features.transfer import everything, jobs

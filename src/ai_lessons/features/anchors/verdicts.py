@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import Stale
 from ai_lessons.app.outdated import Outdated
+from ai_lessons.app.written import Stale
 from ai_lessons.features.anchors.code_folder import UNASKED, code_around
 from ai_lessons.features.anchors.facts import NAME, anchors_in
 from ai_lessons.features.anchors.fingerprints import SILENCED, CodeVerdict

@@ -19,9 +19,9 @@ from ai_lessons.model.entries import EntrySummary, Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Pending
     from ai_lessons.app.effects import Speaks
     from ai_lessons.app.workspace import Library
+    from ai_lessons.app.written import Pending
     from ai_lessons.model.entries import Entry
     from ai_lessons.model.transcripts import Transcript
 

@@ -19,7 +19,7 @@ from ai_lessons.interfaces.cli.key_choices import choose, decide_each, person_re
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ai_lessons.app.answers import Written
+    from ai_lessons.app.written import Written
     from ai_lessons.features.harvest.drafts import HarvestedLesson
     from ai_lessons.interfaces.cli import text_input
     from ai_lessons.interfaces.cli.call import Call

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import LessonDraft
 from ai_lessons.app.quoting import HIDDEN
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.errors import UsageError
 from ai_lessons.model import expression, lessons
 

@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app.answers import PastSessions
 from ai_lessons.app.quoting import cleaned
+from ai_lessons.app.written import PastSessions
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.harvest.memory import Memory, Moment, TranscriptContents
 from ai_lessons.features.harvest.sessions import project_of, sessions, transcripts
@@ -24,9 +24,9 @@ from ai_lessons.search import terms
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from ai_lessons.app.answers import Pending
     from ai_lessons.app.effects import Speaks
     from ai_lessons.app.workspace import Library
+    from ai_lessons.app.written import Pending
     from ai_lessons.model import Where
     from ai_lessons.model.command_forms import Form
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
-from ai_lessons.app.answers import RuleDraft, Suggested, Written
 from ai_lessons.app.quoting import cleaned
+from ai_lessons.app.written import RuleDraft, Suggested, Written
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.features.harvest import counts, draft_texts, next_steps, records, walls
 from ai_lessons.features.harvest.drafts import (

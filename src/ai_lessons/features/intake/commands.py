@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.errors import UsageError
 from ai_lessons.features.intake import texts
 from ai_lessons.interfaces import text_jobs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.app import meaning
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.errors import UsageError
 from ai_lessons.features.intake.incoming import as_doc, web
 from ai_lessons.features.intake.plan import Planner, ResourceDraft

@@ -32,8 +32,8 @@ from ai_lessons.model.versions import AUTO
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import RepositorySession
+    from ai_lessons.app.written import Imported
     from ai_lessons.features.intake.web import Web
     from ai_lessons.git.external_files import Outside
     from ai_lessons.model.entries import EntrySummary

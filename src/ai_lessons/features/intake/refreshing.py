@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
 from ai_lessons.app import secrets
-from ai_lessons.app.answers import Refreshed
 from ai_lessons.app.trust import is_url, known_sources, source_mark
 from ai_lessons.app.write_checks import checked
+from ai_lessons.app.written import Refreshed
 from ai_lessons.connectors.manifests import Sources
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.features.intake import facts

@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import Stale
 from ai_lessons.app.outdated import Outdated, rests
 from ai_lessons.app.trust import is_url, known_sources, real, remember_sources, source_mark
+from ai_lessons.app.written import Stale
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.features.intake import facts
 from ai_lessons.git import external_files, plumbing

@@ -9,7 +9,7 @@ from ai_lessons.interfaces.output import View, block, count, line, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Refreshed
+    from ai_lessons.app.written import Refreshed
     from ai_lessons.features.intake.jobs import PassagePreview
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ai_lessons.app.answers import Effect
+from ai_lessons.app.learned import Effect
 from ai_lessons.model.events import (
     CONTRADICTED,
     HELPFUL,

@@ -18,7 +18,7 @@ from ai_lessons.features.learning.parameters import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ai_lessons.app.answers import Effect
+    from ai_lessons.app.learned import Effect
     from ai_lessons.app.workspace import Library
     from ai_lessons.features.learning.parameters import ParameterState
 

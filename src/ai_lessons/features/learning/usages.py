@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons import extensions
 from ai_lessons.app import authorship
-from ai_lessons.app.answers import Judged, KeptRule
-from ai_lessons.app.learned import Learned, LearnedFigures
+from ai_lessons.app.learned import Judged, KeptRule, Learned, LearnedFigures
 from ai_lessons.errors import Refused
 from ai_lessons.features.learning import confidence, objections
 from ai_lessons.features.learning.cache import UsageCache

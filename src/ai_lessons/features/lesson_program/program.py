@@ -137,7 +137,7 @@ def show(call: Call, ref: str) -> None:
     tool=Tool(
         "mark_wrong",
         [Argument("id", "ref"), "reason"],
-        lambda: app.answers.Written,
+        lambda: app.written.Written,
         "Take a lesson that is wrong out of all results; its file and history stay.",
         repeatable=True,
     ),

@@ -18,8 +18,8 @@ from ai_lessons.model.texts import decode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.app.answers import Written
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import Written
     from ai_lessons.settings import Settings
 
 HEADING = "## Lessons"

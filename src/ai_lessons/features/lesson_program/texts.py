@@ -13,7 +13,8 @@ from ai_lessons.model.texts import entry_lines, scalar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Answer, Shown, Written
+    from ai_lessons.app.answers import Answer, Shown
+    from ai_lessons.app.written import Written
     from ai_lessons.features.lesson_program.jobs import Loaded
 
 FIRM = "[firm]"

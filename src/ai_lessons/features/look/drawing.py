@@ -343,7 +343,7 @@ def side_by_side(diff: str) -> list[Row]:
     return rows
 
 
-def compared(file: app.answers.ProposedFile) -> list[Row]:
+def compared(file: app.written.ProposedFile) -> list[Row]:
     """How a file that was there changes, as rows of two columns with some lines around each change."""
     return side_by_side(app.entries.difference(file.path, file.old or "", file.new or ""))
 

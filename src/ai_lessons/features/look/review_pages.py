@@ -40,7 +40,7 @@ def review(library: Library, asked: Asked) -> Page:
         proposal = pending[chosen]
     if proposal:
         (proposal,) = app.effects.in_code(library, [proposal])
-    batch: Sequence[app.answers.Pending] = ()
+    batch: Sequence[app.written.Pending] = ()
     if proposal and proposal.batch:
         batch = app.pending_rules.pending_rules(
             library, app.pending_rules.Batch(batch=proposal.batch, of=proposal.branch)
@@ -92,10 +92,10 @@ class Stated(NamedTuple):
     applies: Sequence[tuple[str, Sequence[tuple[str, str]]]] = ()
     checked: Sequence[str] = ()
     hidden: str = ""
-    others: Sequence[app.answers.ProposedFile] = ()
+    others: Sequence[app.written.ProposedFile] = ()
 
 
-def stated(proposal: app.answers.Pending) -> Stated:
+def stated(proposal: app.written.Pending) -> Stated:
     """What a person has to see of a proposal besides its rendered text."""
     main = next(
         (file for file in proposal.files if file.path == proposal.path and file.new is not None),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.app.answers import Imported
+from ai_lessons.app.written import Imported
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli.command import Command
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import meaning
-from ai_lessons.app.answers import Refreshed, Stale
 from ai_lessons.app.write_checks import Planned, checked, new_files, noting
+from ai_lessons.app.written import Refreshed, Stale
 from ai_lessons.connectors import manifests
 from ai_lessons.connectors.manifests import Manifest, normal
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, Refused, UsageError
@@ -32,8 +32,8 @@ from ai_lessons.search.model_files import download_wheel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.app.answers import Imported
     from ai_lessons.app.workspace import Library, RepositorySession
+    from ai_lessons.app.written import Imported
     from ai_lessons.features.packages.installed import Package, Page
     from ai_lessons.model.entries import EntrySummary
 

@@ -17,7 +17,7 @@ from ai_lessons.model.layout import blob_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.app.answers import Imported
+    from ai_lessons.app.written import Imported
     from ai_lessons.features.intake.incoming import Incoming
     from ai_lessons.model.entries import Entry
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import alike_entries, proposal_context, proposals, secrets
-from ai_lessons.app.answers import Suggested, Written
 from ai_lessons.app.lessons import refuse_wrong
 from ai_lessons.app.link_effects import weakest_origin
 from ai_lessons.app.write_checks import checked
+from ai_lessons.app.written import Suggested, Written
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.features.tiers.copies import (
     SourceEntry,

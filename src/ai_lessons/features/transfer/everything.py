@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.app import counted_elsewhere, secrets
-from ai_lessons.app.answers import Skipped
 from ai_lessons.app.link_effects import weakest_origin
 from ai_lessons.app.write_checks import noting
+from ai_lessons.app.written import Skipped
 from ai_lessons.errors import InvalidEntry, Refused, StorageFailed, UsageError
 from ai_lessons.features.transfer import counted, groove
 from ai_lessons.features.transfer.arriving import Item

@@ -9,7 +9,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.app.answers import Skipped
+from ai_lessons.app.written import Skipped
 from ai_lessons.errors import NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.features.transfer import instruction_files, rule_files
 from ai_lessons.features.transfer.chosen import by_project, chosen

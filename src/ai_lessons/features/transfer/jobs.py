@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import meaning, secrets
-from ai_lessons.app.answers import Imported, Skipped, Suggested, Written
 from ai_lessons.app.proposal_context import open_proposals
 from ai_lessons.app.proposals import make
 from ai_lessons.app.repeated_docs import notes_on_repeated
 from ai_lessons.app.write_checks import Planned, new_files, noting
+from ai_lessons.app.written import Imported, Skipped, Suggested, Written
 from ai_lessons.features.transfer import (
     counted,
     decision_docs,

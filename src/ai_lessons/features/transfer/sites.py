@@ -7,10 +7,10 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app.answers import Skipped
 from ai_lessons.app.entries import show
 from ai_lessons.app.link_effects import superseded
 from ai_lessons.app.write_checks import noting
+from ai_lessons.app.written import Skipped
 from ai_lessons.errors import NotFound, Refused
 from ai_lessons.features.transfer.chosen import is_personal
 from ai_lessons.features.transfer.exports import REPLACE, Exported, ExportedFile

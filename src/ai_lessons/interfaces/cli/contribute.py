@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import app
-from ai_lessons.app.answers import LessonDraft
+from ai_lessons.app.written import LessonDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import options, prompts, review, text_input
@@ -67,7 +67,7 @@ LESSON_ARGUMENTS: list[str | Argument] = [
     tool=Tool(
         "add_lesson",
         LESSON_ARGUMENTS,
-        lambda: app.answers.Written,
+        lambda: app.written.Written,
         "Record an observation; when, do or dont, because make a pattern. "
         'Owed after more than one attempt; title "[UNSOLVED] …" if it failed. Found at the same failure by: '
         "`command` in when; in content, fenced, `$ command` and its output.",
@@ -258,7 +258,7 @@ two_ids = options.stack(
 @contribute.command(
     "link",
     examples=["L-8F3K2A S-9XW2RB --relation has_script"],
-    tool=Tool("link", [*ENDS, "relation", "weight"], lambda: app.answers.Written, repeatable=True),
+    tool=Tool("link", [*ENDS, "relation", "weight"], lambda: app.written.Written, repeatable=True),
 )
 @two_ids
 @click.option(
@@ -284,7 +284,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     tool=Tool(
         "unlink",
         [*ENDS, "relation"],
-        lambda: app.answers.Written,
+        lambda: app.written.Written,
         "Take links between two entries away: of one relation, or all.",
         destroys=True,
     ),

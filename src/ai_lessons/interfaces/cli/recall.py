@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app, telling
+from ai_lessons import app, interfaces, telling
 from ai_lessons.app.answers import Answer, Context, ContextQuery, Query, Shown
-from ai_lessons.interfaces import agent_text, output, text_graphs, text_jobs, text_proposals
+from ai_lessons.interfaces import agent_text, output
 from ai_lessons.interfaces import text as interfaces_text
 from ai_lessons.interfaces.cli import options, text_input
 from ai_lessons.interfaces.cli.aliases import ALIASES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.answers import Count
     from ai_lessons.interfaces.cli.call import Call
 
-DRAWN = click.Choice(list(text_graphs.FORMATS))
+DRAWN = click.Choice(["text", "dot", "mermaid"])
 SORTS = ("newest", "title", "path", "created")
 
 reading_tool = partial(Tool, notice=agent_text.NOTICE, reads=True)
@@ -110,7 +110,7 @@ def search(
     else:
         answer = call.ask("search", query)
     if isinstance(answer, Context):
-        text: Any = text_jobs.context
+        text: Any = interfaces.text_jobs.context
     else:
         text = interfaces_text.answer
     call.answer(answer, text)
@@ -243,7 +243,7 @@ def context(call: Call, /, explain: bool, error: str | None, **situation: Any) -
     answer = telling.context.context(call.library, query, call.ask)
     if not explain:
         answer = answer._replace(left_out=())
-    call.answer(answer, text_jobs.context)
+    call.answer(answer, interfaces.text_jobs.context)
 
 
 @recall.command("tags")
@@ -319,7 +319,7 @@ def related(call: Call, ref: str, depth: int) -> None:
 def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
     """Draw the links around these entries, or all links."""
     drawn = app.link_effects.graph(call.library, refs, depth=depth, most=limit)
-    call.answer(drawn, text_graphs.FORMATS[form], paged=form == "text")
+    call.answer(drawn, interfaces.text_graphs.FORMATS[form], paged=form == "text")
 
 
 @recall.command("log", examples=["L-8F3K2A"])
@@ -346,7 +346,7 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
 @options.id_argument
 def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who stated it, from which source, and who approved it."""
-    call.answer(app.history_of_entries.why(call.library, ref), text_proposals.why)
+    call.answer(app.history_of_entries.why(call.library, ref), interfaces.text_proposals.why)
 
 
 @recall.command("sessions")

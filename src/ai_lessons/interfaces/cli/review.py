@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import app
-from ai_lessons.app.answers import RuleDraft
+from ai_lessons.app.written import RuleDraft
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.interfaces import output, text_proposals
 from ai_lessons.interfaces.cli import options, prompts, text_input
@@ -60,7 +60,7 @@ RULE_ARGUMENTS: list[str | Argument] = [
     tool=Tool(
         "suggest_rule",
         RULE_ARGUMENTS,
-        lambda: app.answers.Suggested,
+        lambda: app.written.Suggested,
         "Propose a rule: in force once a person approves it.",
     ),
 )

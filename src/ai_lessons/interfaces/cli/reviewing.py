@@ -22,8 +22,8 @@ from ai_lessons.model.entries import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.app.answers import Pending
     from ai_lessons.app.pending_rules import Batch
+    from ai_lessons.app.written import Pending
     from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.interfaces.cli.key_choices import Choices
 
@@ -184,7 +184,7 @@ def _reread(call: Call, proposal: Pending, branch: str) -> Pending:
     raise NotFound("open proposal", branch, hint="it was decided or withdrawn meanwhile: skip it")
 
 
-def past_sessions(call: Call, proposal: Pending) -> app.answers.PastSessions | None:
+def past_sessions(call: Call, proposal: Pending) -> app.written.PastSessions | None:
     """What the sessions of this user say of a proposal.
 
     Over HTTP nobody is told of those of who serves.

@@ -21,8 +21,8 @@ from ai_lessons.model.entries import Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.app.answers import Written
     from ai_lessons.app.outdated import Outdated
+    from ai_lessons.app.written import Written
     from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.interfaces.cli.key_choices import Choices
 
