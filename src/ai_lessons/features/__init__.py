@@ -146,6 +146,7 @@ ROWS: tuple[Feature, ...] = (
         outdated="suggestions:outdated",
         offers={"before-tool": "offers:before_a_tool"},
         enforce="enforcer:at_an_event",
+        answers={"`check`": "findings:CheckReport"},
     ),
     Feature(
         "packages",

@@ -188,7 +188,10 @@ def sarif_schema() -> dict[str, Any]:
         return {"type": "array", "items": items}
 
     message = table("text", text=text)
-    rule = table("id", id=text, shortDescription=message, fullDescription=message, help=message)
+    bag = {"type": "object"}
+    rule = table(
+        "id", id=text, shortDescription=message, fullDescription=message, help=message, properties=bag
+    )  # fmt: skip
     place = table("uri", uri={"type": "string", "format": "uri-reference"}, uriBaseId=text)
     region = table("startLine", startLine={"type": "integer", "minimum": 1})
     location = table(
@@ -200,7 +203,11 @@ def sarif_schema() -> dict[str, Any]:
     )  # fmt: skip
     driver = table("name", name=text, rules=array(rule))
     tool, columns = table("driver", driver=driver), {"enum": ["unicodeCodePoints"]}
-    run = table("tool", tool=tool, columnKind=columns, results=array(result))
+    ended = table("executionSuccessful", executionSuccessful={"type": "boolean"}, endTimeUtc=text)
+    run = table(
+        "tool", tool=tool, columnKind=columns, results=array(result), invocations=array(ended),
+        properties=bag,
+    )  # fmt: skip
     return table("version runs", **{"$schema": text}, version={"const": "2.1.0"}, runs=array(run))
 
 
@@ -236,6 +243,54 @@ def test_the_command_answers_as_text_json_and_sarif(
     assert run("check").code == 0
     jsonschema.validate(run("check", "--format", "sarif").json, sarif_schema())
     assert root.get_command(None, "check") is not None  # type: ignore[arg-type]
+
+
+def test_a_report_names_the_commit_that_approved_each_rule_and_who_merged_it_without_an_address(
+    checked: Host, run: Run, monkeypatch: pytest.MonkeyPatch, knowledge: Path, git: Git
+) -> None:
+    put_file(checked.code / "workflows/a.py", "requests.put(1)\n")
+    put_file(
+        checked.code / "workflows/b.py",
+        f"requests.put(1)  # ai-lessons: allow {HANDLE} because x\n",
+    )
+    commit_all(git, checked.code, "first")
+    monkeypatch.chdir(checked.code)
+    merge = git(knowledge, "rev-parse", "main")
+    answer = run("check", "--format", "json").json
+    (rule,) = answer["by_rule"]
+    assert (rule["id"], rule["commit"], rule["approved_by"]) == (RULE, merge, "Test Person")
+    assert [rule[key] for key in ("in_scope", "broken", "allowed")] == [2, 1, 1]
+    assert answer["revision"] == git(checked.code, "rev-parse", "HEAD")
+    assert (answer["project"], answer["at"][:2]) == ("Jira_API", "20")
+    assert (answer["warn"], answer["would_stop"]) == (False, 0)
+    (sarif,) = run("check", "--format", "sarif").json["runs"]
+    stated = sarif["tool"]["driver"]["rules"][0]["properties"]
+    assert (stated["approvingCommit"], stated["inScope"], stated["broken"]) == (merge, 2, 1)
+    address = git(knowledge, "log", "-1", "--format=%ce", "main")
+    assert "@" in address
+    assert address not in json.dumps([answer, sarif])
+
+
+def test_a_roll_out_warns_says_what_it_would_have_stopped_and_stops_nothing(
+    checked: Host, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enforced(checked, run, "deny")
+    put_file(checked.code / "workflows/a.py", "requests.put(1)\n")
+    monkeypatch.chdir(checked.code)
+    stops = run("check")
+    assert (stops.code, "would stop" in stops.out) == (1, False)
+    warns = run("check", "--warn")
+    assert (warns.code, warns.out.splitlines()[0]) == (0, stops.out.splitlines()[0])
+    assert warns.out.endswith("1 finding that would stop without --warn\n")
+    answer = run("check", "--warn", "--json").json
+    assert (answer["warn"], answer["would_stop"]) == (True, 1)
+    levels = []
+    for words in ((), ("--warn",)):
+        done = run("check", "--format", "sarif", *words).json["runs"][0]
+        levels.append((done["results"][0]["level"], done["properties"]["wouldStop"]))
+    assert levels == [("error", 0), ("warning", 1)]
+    put_file(checked.code / "workflows/a.py", "x = 1\n")
+    assert "would" not in run("check", "--warn").out
 
 
 def steps(name: str) -> list[str]:

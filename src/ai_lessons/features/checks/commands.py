@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         "src --since origin/main",
         "--baseline known.json --write-baseline",
         "--format sarif",
+        "--since origin/main --warn",
     ],
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE_NAME)
@@ -44,10 +45,13 @@ if TYPE_CHECKING:
     "--baseline", metavar="FILE", default="", help="Leave out the findings that are in this file."
 )
 @click.option("--write-baseline", is_flag=True, help="Write what is found now into the baseline.")
+@click.option(
+    "--warn", is_flag=True, help="Exit code 0 whatever breaks, with how much it would have stopped."
+)
 @options.several(
     "--project", "projects", metavar="P", text="Rules of this project, in place of the folder's;"
 )
-def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
+def check(call: Call, /, paths: tuple[str, ...], form: str, warn: bool, **how: Any) -> int:
     """Show which lines of your files break rules in force that carry a check.
 
     Exit code 1 if any does.
@@ -56,12 +60,14 @@ def check(call: Call, /, paths: tuple[str, ...], form: str, **how: Any) -> int:
     REASON`.
     """
     # what runs checks takes a while to load, which the help need not
-    from ai_lessons.features.checks import runner
+    from ai_lessons.features.checks import in_ci, runner
 
-    checked = runner.check(call.library, paths, **how)
+    checked = runner.check(call.library, paths, **how)._replace(warn=warn)
+    if form != "text" or call.json:
+        checked = in_ci.with_origin(call.library, checked)
     if form == "text":
         call.answer(checked, report.as_text)
     else:
         click.echo(output.dump(checked if form == "json" else report.as_sarif(checked)))
         call.note(checked.notes)
-    return int(checked.broken)
+    return int(checked.broken and not warn)

@@ -20,13 +20,14 @@ _ALLOW = expression(
 )
 
 
-@json_fields(hidden=("mark", "first", "last", "key", "near"))
+@json_fields(hidden=("mark", "first", "last", "key", "near", "breach"))
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
     Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
     `first` and `last` are the lines of the statement; 0: there is none. `key` names the check; `near` are marks of the
-    lines that say something above and below it.
+    lines that say something above and below it. `breach`: the check saw the rule broken; else it
+    says why it saw nothing.
     """
 
     path: str
@@ -41,6 +42,7 @@ class Finding(NamedTuple):
     last: int = 0
     key: str = ""
     near: tuple[str, str] = ("", "")
+    breach: bool = False
 
     @property
     def mark(self) -> str:
@@ -48,13 +50,46 @@ class Finding(NamedTuple):
         return mark_of(self.text)
 
 
-@json_fields(hidden=("checked",))
+class CheckedRule(NamedTuple):
+    """What a check saw of one rule, and who approved it, by which commit of its repository.
+
+    `in_scope`: files that it is about, and changes; `broken`: new breaches; `allowed`: by a
+    comment.
+    """
+
+    id: str
+    handle: str
+    title: str
+    level: str
+    in_scope: int
+    broken: int
+    allowed: int
+    commit: str = ""
+    approved_by: str = ""
+    approved_at: str = ""
+
+
+@json_fields(
+    "findings",
+    "files",
+    "rules",
+    "allowed",
+    "in_baseline",
+    "notes",
+    "by_rule",
+    "project",
+    "revision",
+    "at",
+    "warn",
+    "would_stop",
+)
 class CheckReport(NamedTuple):
     """What breaks rules in the `files` that were looked at.
 
     `allowed`: by a comment; `in_baseline`: known before.
 
-    `checked`: the rules, and the entries of notes.
+    `checked`: the rules, and the entries of notes. `project`, `revision` and `at` say of which
+    code, at which commit, and when. `warn`: nothing is stopped.
     """
 
     findings: tuple[Finding, ...]
@@ -64,11 +99,23 @@ class CheckReport(NamedTuple):
     in_baseline: int = 0
     notes: tuple[str, ...] = ()
     checked: tuple[EntrySummary, ...] = ()
+    by_rule: tuple[CheckedRule, ...] = ()
+    project: str = ""
+    revision: str = ""
+    at: str = ""
+    warn: bool = False
 
     @property
     def broken(self) -> bool:
         """Whether a rule is."""
         return any(finding.level != NOTE for finding in self.findings)
+
+    @property
+    def would_stop(self) -> int:
+        """How many findings would have stopped what is only warned of."""
+        if not self.warn:
+            return 0
+        return sum(finding.level != NOTE for finding in self.findings)
 
 
 def about(summary: EntrySummary, path: str, line: int, level: str, message: str) -> Finding:

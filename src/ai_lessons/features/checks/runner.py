@@ -6,6 +6,7 @@ Only rules in force check. Nothing of the files is run, and no link leads out of
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app
@@ -17,6 +18,7 @@ from ai_lessons.features.checks.findings import (
     ERROR,
     NOTE,
     WARNING,
+    CheckedRule,
     CheckReport,
     Finding,
     about,
@@ -32,7 +34,7 @@ from ai_lessons.git import external_files
 from ai_lessons.model.decisions import DENY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from ai_lessons.app.notes import Touched
@@ -113,26 +115,57 @@ def check(
         notes.append(f"written to {baseline}: findings that are known from now on")
     touched: list[Touched] = []
     if since:
-        judged, not_seen = _judged_by_change(here, around.differing())
-        run.findings += [finding for finding in judged if around.is_below(finding.path)]
-        notes += not_seen
+        notes += _judge_change(run, around, here)
         for summary in here:
             if of_what_was_done(checks_in(summary)):
                 checked[summary.id] = summary
         touched = app.notes.touched(library, around.touched())
     fresh = known_before.fresh(run.findings, top)
-    looked_for = len(checked)
+    looked_for = tuple(checked.values())
     for hit in touched:
         checked[hit.entry.id] = hit.entry
     return CheckReport(
         (*fresh, *_notes_on(touched)),
         files=len(around.names) - run.missed,
-        rules=looked_for,
-        allowed=run.allowed,
+        rules=len(looked_for),
+        allowed=run.allowed.total(),
         in_baseline=len(run.findings) - len(fresh),
         notes=(*notes, *repo.notes()),
         checked=tuple(checked.values()),
+        by_rule=tuple(_by_rule(looked_for, run, fresh)),
     )
+
+
+def _by_rule(
+    rules: Iterable[EntrySummary], run: Run, fresh: Iterable[Finding]
+) -> Iterator[CheckedRule]:
+    """What was seen of each rule, of known findings only those that are new."""
+    broken = Counter(finding.id for finding in fresh if finding.breach)
+    for rule in rules:
+        level = WARNING
+        if any(check.enforce == DENY for check in checks_in(rule)):
+            level = ERROR
+        yield CheckedRule(
+            rule.id,
+            rule.handle,
+            rule.title,
+            level,
+            in_scope=run.in_scope[rule.id],
+            broken=broken[rule.id],
+            allowed=run.allowed[rule.id],
+        )
+
+
+def _judge_change(run: Run, around: ProjectFiles, rules: Iterable[EntrySummary]) -> list[str]:
+    """Look at a change as a whole; notes on what it does not show."""
+    differing = around.differing()
+    judged, not_seen = _judged_by_change(rules, differing)
+    run.findings += [finding for finding in judged if around.is_below(finding.path)]
+    for summary in rules:
+        done_checks = of_what_was_done(checks_in(summary))
+        if any(check.concerned(differing) for check in done_checks):
+            run.in_scope[summary.id] += 1
+    return not_seen
 
 
 def _judged_by_change(
@@ -155,7 +188,8 @@ def _judged_by_change(
                 continue
             level = ERROR if check.enforce == DENY else WARNING
             message = f"{summary.title}: {check.sentence(broken_at)}"
-            findings.append(about(summary, broken_at[0], 1, level, message))
+            finding = about(summary, broken_at[0], 1, level, message)
+            findings.append(finding._replace(breach=True))
     return findings, notes
 
 
@@ -204,7 +238,9 @@ class Run:
     def __init__(self, rules: Iterable[Rule], hurry: Callable[[], bool] | None = None) -> None:
         """`hurry`: whether the time for all texts is over; else each has some of its own."""
         self.findings: list[Finding] = []
-        self.allowed, self.missed, self.stopped = 0, 0, set[str]()
+        self.missed, self.stopped = 0, set[str]()
+        # by rule: files that it is about, and statements that comments allow
+        self.in_scope, self.allowed = Counter[str](), Counter[str]()
         self._hurry = hurry
         self._by_files: dict[tuple[str, ...], list[Rule]] = {}
         regexes = {}
@@ -231,6 +267,7 @@ class Run:
             # a link: what looks at the file itself need not look twice
             concerned = [rule for rule in concerned if not rule.check.concerns(file.target)]
         if file.text is not None:
+            self.in_scope.update({rule.summary.id for rule in concerned})
             before = around.path_before(path)
             first_seen, seen_before = list[Rule](), list[Rule]()
             for rule in concerned:
@@ -298,7 +335,7 @@ class Run:
         """Note a statement that breaks a rule, unless a comment allows it."""
         reason = allowance(rule.summary, rows, at)
         if reason:
-            self.allowed += 1
+            self.allowed[rule.summary.id] += 1
             return
         message = rule.summary.title
         if reason is not None:
@@ -314,6 +351,7 @@ class Run:
                 first=at.start,
                 last=at.stop - 1,
                 near=neighbours(rows, at),
+                breach=True,
             )
         )
 
