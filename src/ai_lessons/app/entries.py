@@ -203,8 +203,8 @@ def projects(library: Library) -> tuple[Tally, ...]:
 
 def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    start = library.reading.resolve(ref).id
-    return app.link_effects.around(library.reading.current(), start, depth)
+    catalog = library.reading.current()
+    return app.link_effects.around(catalog, library.reading.resolve(ref).id, depth)
 
 
 def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
