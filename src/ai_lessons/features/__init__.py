@@ -81,6 +81,7 @@ ROWS: tuple[Feature, ...] = (
         ),
         keys=("source_path", "source_url", "path"),
         facts="facts:of_entry",
+        facts_version=2,
         notes="sources:on_scripts",
         notes_whole="sources:on_entry",
         outdated="sources:outdated",

@@ -71,6 +71,50 @@ def test_a_page_that_only_a_pull_brought_is_not_asked_for(world: World, site: Si
     assert site.asked == []
 
 
+PAGE_DOC = """---
+id: {id}
+kind: doc
+title: Retries of {project}
+source_url: {url}
+source_date: {date}
+content_hash: sha256:{hash}
+---
+The wait.
+"""
+
+
+def test_a_doc_says_where_another_one_has_a_newer_text_of_its_page_and_asks_no_network(
+    world: World, site: Site
+) -> None:
+    url, first = f"{site.url}/docs/a.html", "01JD3Z8QK5W7M2X9V4T65N1QTC"
+
+    def read(last: str, project: str, date: str, hash_: str = "b", url: str = url) -> None:
+        text = PAGE_DOC.format(
+            id=first[:-1] + last, project=project, url=url, date=date, hash=hash_ * 64
+        )
+        world.write(f"{project}/docs/unversioned/retries.md", text)
+
+    def notes(last: str) -> tuple[str, ...]:
+        return entries.show(world.library, first[:-1] + last).notes
+
+    read("A", "tool", "2026-11-20T08:00:00Z", "a")
+    assert notes("A") == ()
+    # an older text, the same one at a later look, and another page are no news
+    read("B", "older", "2026-11-19")
+    read("C", "same", "2026-11-20T09:00:00Z", "a")
+    read("D", "elsewhere", "2026-11-29T08:00:00Z", url=f"{url}?b")
+    assert notes("A") == ()
+    read("E", "later", "2026-11-21T08:00:00Z", "e")
+    read("F", "latest", "2026-11-22T08:00:00+02:00")
+    newer = "its page changed: [D-5N1QTF] in latest has its text of 2026-11-22"
+    assert (notes("A"), notes("E")) == ((f"[D-5N1QTA] {newer}",), (f"[D-5N1QTE] {newer}",))
+    assert notes("F") == ()
+    # the page went back to what it was
+    read("G", "back", "2026-11-23", "a")
+    assert notes("A") == ()
+    assert site.asked == []
+
+
 def test_a_private_page_is_asked_only_where_its_own_host_and_port_were_typed(
     world: World, site: Site
 ) -> None:

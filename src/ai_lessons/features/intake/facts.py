@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.model import frontmatter
 from ai_lessons.model.entries import Kind
 
 if TYPE_CHECKING:
@@ -16,8 +18,9 @@ if TYPE_CHECKING:
 class Source(NamedTuple):
     """What the catalog keeps of a doc or a script; empty where its file does not state it.
 
-    The file that it is a copy of (`path`), as of which commit (`ref`), or its page (`url`), with
-    the `hash` of what came. `kept` is where a script lies that stays elsewhere.
+    The file that it is a copy of (`path`), as of which commit (`ref`), or its page (`url`), as of
+    which `date` in ISO 8601, with the `hash` of what came. `kept` is where a script lies that stays
+    elsewhere.
     """
 
     path: str = ""
@@ -25,6 +28,7 @@ class Source(NamedTuple):
     url: str = ""
     hash: str = ""
     kept: str = ""
+    date: str = ""
 
 
 NOWHERE = Source()
@@ -34,6 +38,7 @@ _KEYS = {
     "source_url": "url",
     "content_hash": "hash",
     "path": "kept",
+    "source_date": "date",
 }
 
 
@@ -44,6 +49,8 @@ def of_entry(entry: Entry) -> Mapping[str, Any]:
     stated = {}
     for key, name in _KEYS.items():
         value = entry.fields.get(key)
+        if isinstance(value, datetime):
+            value = frontmatter.stamp(value)
         # a list or a mapping in the place of a word is left out; `validate` reports it
         if value is not None and not isinstance(value, list | dict):
             stated[name] = str(value)

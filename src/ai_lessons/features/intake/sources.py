@@ -14,13 +14,14 @@ from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.features.intake import facts
 from ai_lessons.git import external_files, plumbing
 from ai_lessons.git.worktree import locate
-from ai_lessons.model.entries import EntrySummary, Filter, Kind
+from ai_lessons.model.entries import NO_LONGER, EntrySummary, Filter, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.app.workspace import Library, RepositorySession
     from ai_lessons.features.intake.facts import Source
+    from ai_lessons.search.catalog_reader import CatalogReader
 
 GONE = "gone"
 
@@ -112,15 +113,36 @@ def on_scripts(library: Library, shown: Sequence[EntrySummary]) -> Iterator[str]
 
 
 def on_entry(library: Library, summary: EntrySummary) -> Iterator[str]:
-    """A sentence about an entry whose file outside the repository changed."""
+    """A sentence about an entry whose file outside the repository changed, or whose page did."""
     repo = library.holding(summary.id)[0]
     source = facts.sources(repo.catalog).get(summary.id, facts.NOWHERE)
     if not (source.kept or source.path):
-        # a page is looked at only where somebody asks for it
+        # a page is asked for only where somebody says so; another doc may know
+        newer = _newer(library.reading.catalog, source)
+        if newer:
+            yield f"[{summary.handle}] its page changed: {newer}"
         return
     reason = _became(repo, summary, source, known_sources(repo.store.state_dir))
     if reason:
         yield f"[{summary.handle}] {reason}"
+
+
+def _newer(catalog: CatalogReader, source: Source) -> str:
+    """Which doc holds the newest text of this page, in words; empty where none holds another one."""
+    if not source.url or not source.date:
+        return ""
+    of_page: dict[str, Source] = {}
+    for entry_id, other in facts.sources(catalog).items():
+        if other.url == source.url and other.date > source.date:
+            of_page[entry_id] = other
+    docs = catalog.many(of_page)
+    current = [entry_id for entry_id, doc in docs.items() if doc.status not in NO_LONGER]
+    newest = max(current, key=lambda entry_id: of_page[entry_id].date, default="")
+    if not newest or of_page[newest].hash == source.hash:
+        # it is as it was, or is so again
+        return ""
+    day = of_page[newest].date[: len("2026-11-29")]
+    return f"[{docs[newest].handle}] in {docs[newest].project} has its text of {day}"
 
 
 def became(repo: RepositorySession, summary: EntrySummary, read_here: frozenset[str]) -> str:
