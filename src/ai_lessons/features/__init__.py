@@ -150,6 +150,11 @@ ROWS: tuple[Feature, ...] = (
         answers={"`check`": "findings:CheckReport"},
     ),
     Feature(
+        "reports",
+        commands=(CommandRow(("admin", "report"), "commands:report", after="stats"),),
+        answers={"`admin report`": "sums:RulesReport"},
+    ),
+    Feature(
         "packages",
         commands=(
             CommandRow(("contribute", "add-package"), "commands:add_package", after="add-resource"),
