@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.entries import Kind, Relation
+from ai_lessons.model.entries import Edge, Kind, Relation
 from ai_lessons.model.links import (
-    Edge,
     circles,
     clusters,
     communities,

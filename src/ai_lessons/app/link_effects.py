@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.app.workspace import Library, Reading
-    from ai_lessons.model.links import Edge
+    from ai_lessons.model.entries import Edge
     from ai_lessons.model.tallies import UsageTally
     from ai_lessons.search.catalog_reader import CatalogReader
 

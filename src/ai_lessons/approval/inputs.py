@@ -5,13 +5,13 @@ One function reads it, and gives the key that changes with each of it.
 Every reader asks for that key, so this loads neither what judges nor what reads commits.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from ai_lessons.git.approval_branch import (
     REMEMBERED,
@@ -22,14 +22,8 @@ from ai_lessons.git.approval_branch import (
     tracking,
 )
 from ai_lessons.git.files import write_json
-from ai_lessons.git.worktree import read_ref
+from ai_lessons.git.worktree import Worktree, read_ref
 from ai_lessons.model.approval import ApprovalPolicy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from ai_lessons.git.worktree import Worktree
 
 # The digest of no memory
 NOTHING: Final = "-"

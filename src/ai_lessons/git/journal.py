@@ -1,19 +1,18 @@
 """The notes of jobs that wait for their commit, and the locks under which they are written."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.git import files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
 
 _WRITING, _READY, _DAMAGED, _KEPT = ".writing", ".json", ".damaged", ".kept"

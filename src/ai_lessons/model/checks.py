@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ai_lessons import extensions
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.model import expression, layout, lessons, links
-from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Entry, Kind, Relation, stated_id
+from ai_lessons.model.entries import ABOUT, KINDS, SHARED, Edge, Entry, Kind, Relation, stated_id
 from ai_lessons.model.frontmatter import LINK_WEIGHT, is_word
 from ai_lessons.model.markdown import key_lines
 from ai_lessons.model.texts import BOM, KEY_ORDER, OURS, TITLE_LENGTH, cut
@@ -447,7 +447,7 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
                     )
                 )
                 break
-    edges = [links.Edge(entry.id, *link) for entry in ordered for link in entry.links]
+    edges = [Edge(entry.id, *link) for entry in ordered for link in entry.links]
     for relation, ids in links.circles(edges):
         names = []
         for entry_id in ids:

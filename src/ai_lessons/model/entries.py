@@ -298,6 +298,18 @@ class Link(NamedTuple):
     weight: float | None = None
 
 
+class Edge(NamedTuple):
+    """A link as written.
+
+    The entry `source` says that it stands in `relation` to `target`, which may not exist.
+    """
+
+    source: str
+    relation: str
+    target: str
+    weight: float | None = None
+
+
 class Pattern(NamedTuple):
     """WHEN `when` -> DO (or, if `negative`, DO NOT) `action` -> BECAUSE `because`."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, NamedTuple
 
-from ai_lessons.model.entries import Kind, Relation
+from ai_lessons.model.entries import Edge, Kind, Relation
 
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 # Relations that make no sense in a circle: an entry would supersede, or derive from, itself.
@@ -70,18 +70,6 @@ def _any_of(kinds: frozenset[Kind]) -> str:
     if kinds == _ANY:
         return "any entry"
     return " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
-
-
-class Edge(NamedTuple):
-    """A link as written.
-
-    The entry `source` says that it stands in `relation` to `target`, which may not exist.
-    """
-
-    source: str
-    relation: str
-    target: str
-    weight: float | None = None
 
 
 def derived_from(edges: Iterable[Edge], entry_id: str) -> list[str]:

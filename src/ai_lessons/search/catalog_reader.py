@@ -12,8 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ai_lessons.errors import UsageError
-from ai_lessons.model.entries import Doubts, EntrySummary, Filter, Kind, Origin, Stated
-from ai_lessons.model.links import Edge
+from ai_lessons.model.entries import Doubts, Edge, EntrySummary, Filter, Kind, Origin, Stated
 from ai_lessons.search.catalog_records import SEPARATOR
 
 if TYPE_CHECKING:

@@ -3,30 +3,27 @@
 Begin with `Command`; `Tool` says how agents call one.
 """
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from itertools import chain, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import click
 
 from ai_lessons import extensions
 from ai_lessons.errors import Interrupted
+from ai_lessons.extensions import CommandRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from ai_lessons.extensions import CommandRow
     from ai_lessons.model.entries import Kind
 
-    Places = Mapping[str, tuple[str, str]]
 
+Places: TypeAlias = Mapping[str, tuple[str, str]]
 CommandT = TypeVar("CommandT", bound="click.Command | Callable[..., Any]")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -62,7 +59,7 @@ class Tool(NamedTuple):
     answer: Callable[[], type] | str
     description: str = ""
     notice: str = ""
-    kinds: tuple[Kind, ...] = ()
+    kinds: "tuple[Kind, ...]" = ()
     reads: bool = False
     destroys: bool = False
     # Calling it once more with the same arguments changes nothing more
