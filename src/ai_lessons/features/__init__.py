@@ -217,6 +217,11 @@ ROWS: tuple[Feature, ...] = (
             "`admin tiers`": "states:TierState[]",
         },
     ),
+    Feature(
+        "forget",
+        commands=(CommandRow(("admin", "forget"), "commands:forget", after="recover"),),
+        answers={"`admin forget`": "jobs:Forgetting"},
+    ),
     Feature("hosts", hosts=":HOSTS"),
     Feature(
         "harvest",

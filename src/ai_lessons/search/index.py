@@ -101,6 +101,11 @@ class Index:
         self._behind: tuple[str, tuple[int, int], int] | None = None
 
     @property
+    def uri(self) -> str:
+        """The folder of its tables, or their address."""
+        return self._uri
+
+    @property
     def trouble(self) -> str:
         """Why the folder for locks and notes cannot be used, if so."""
         return self._state.trouble

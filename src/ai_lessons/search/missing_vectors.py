@@ -91,6 +91,21 @@ class VectorCache(Database):
 
         self.ask(insert)
 
+    def forget(self, keys: Iterable[str]) -> None:
+        """Remove vectors, so that the file holds nothing of them any more."""
+        rows = []
+        for key in keys:
+            rows.append((bytes.fromhex(key),))
+
+        def remove(_: sqlite3.Connection) -> None:
+            with self.transaction() as db:
+                db.executemany("DELETE FROM vectors WHERE key = ?", rows)
+
+        self.ask(remove)
+        # what was removed stays in the free pages of the file and in its log until then
+        self.ask(lambda db: db.execute("VACUUM"))
+        self.ask(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+
 
 def slices(values: Sequence[T], length: int) -> Iterator[Sequence[T]]:
     """The values in parts of at most `length`."""
