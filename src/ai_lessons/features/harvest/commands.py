@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,6 +17,7 @@ from ai_lessons.interfaces.cli.command import Command
 from ai_lessons.interfaces.cli.key_choices import choose, decide_each, person_reviews
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from ai_lessons.app.written import Written
@@ -24,12 +25,21 @@ if TYPE_CHECKING:
     from ai_lessons.interfaces.cli import text_input
     from ai_lessons.interfaces.cli.call import Call
     from ai_lessons.interfaces.cli.key_choices import Choices
+    from ai_lessons.interfaces.output import View
 
 CHOICES: Choices = {
     "k": ("keep", "open the draft in your editor, and add what comes back"),
     "n": ("never", "do not propose it again"),
 }
 PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
+
+
+class _Shown(NamedTuple):
+    """What was harvested, what prints all of it, and what only how much was read."""
+
+    harvested: jobs.Harvested
+    whole: Callable[[Any, View], str]
+    head: Callable[[Any], str]
 
 
 @click.command(
@@ -40,9 +50,10 @@ PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
         "--since 2026-11-01 --project shop --json",
         ". --keep all --yes",
         "--from ~/code/shop --propose all",
+        "--from-reviews --from you/shop --propose all",
     ],
 )
-@click.argument("folder", required=False, default="")
+@click.argument("paths", metavar="[FOLDER|FILE...]", nargs=-1, type=options.FILE_NAME)
 @click.option(
     "--since",
     metavar="D",
@@ -61,6 +72,11 @@ PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
     help="Read the sessions that a team keeps in the git of its code.",
 )
 @click.option(
+    "--from-reviews",
+    is_flag=True,
+    help="Read what reviewers said in merged pull requests, through gh or glab.",
+)
+@click.option(
     "--ref",
     default="",
     help="Where in it: a branch, a ref, or all below a name; else where Entire does.",
@@ -76,15 +92,12 @@ PAST = {"keep": "kept", "skip": "skipped", "never": "never again"}
 )
 def harvest(
     call: Call,
-    folder: str,
-    since: datetime | None,
-    project: str | None,
+    paths: tuple[str, ...],
     keep: tuple[str, ...],
     yes: bool,
-    team: str | None,
-    ref: str,
     propose: tuple[str, ...],
     for_agent: bool,
+    **source: Any,
 ) -> None:
     """Propose lessons from what happened in the sessions of your agents.
 
@@ -94,17 +107,13 @@ def harvest(
     command that failed.
     FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI,
     opencode and Cursor keep.
+
+    --from-reviews: what reviewers said in several pull requests of --from (a folder, or you/shop).
+    FILE: what gh or glab printed, in place of asking them.
     """
-    if team and folder:
-        raise UsageError(
-            "transcripts are read from a folder or from git, not both",
-            hint="--from REPO without FOLDER",
-        )
     # an id names a draft that is not sure, too
     every = for_agent or bool(propose or keep)
-    where = settings.where(os.environ, call.settings.cwd)
-    source = jobs.Source(folder, team or "", ref, since)
-    harvested = jobs.harvest(call.library, where, source, project=project or "", every=every)
+    harvested, whole, head = _harvested(call, paths, every=every, **source)
     if propose:
         call.answer(jobs.propose(call.library, harvested, propose), text_proposals.proposed)
         call.note(harvested.notes)
@@ -113,20 +122,61 @@ def harvest(
     elif for_agent:
         call.answer(harvested, texts.for_agent, _candidates)
     elif harvested.candidates and person_reviews(call):
-        click.echo(texts.held(harvested))
+        click.echo(head(harvested))
         counts = decide_each(harvested.candidates, partial(_decide_on, call), PAST)
         click.echo(f"\n{counts}")
         call.note(harvested.notes)
     else:
-        call.answer(harvested, texts.harvested, _candidates)
+        call.answer(harvested, whole, _candidates)
 
 
-def _candidates(harvested: jobs.Harvest) -> tuple[HarvestedLesson, ...]:
+def _harvested(
+    call: Call,
+    paths: tuple[str, ...],
+    *,
+    every: bool,
+    since: datetime | None,
+    project: str | None,
+    team: str | None,
+    ref: str,
+    from_reviews: bool,
+) -> _Shown:
+    """What was harvested, as it is shown. Raises UsageError."""
+    if from_reviews and (ref or (team and paths)):
+        raise UsageError(
+            "reviews are read from a forge or from files",
+            hint="--from-reviews --from REPO, or FILE",
+        )
+    if not from_reviews and (len(paths) > 1 or (team and paths)):
+        raise UsageError(
+            "transcripts are read from a folder or from git, not both",
+            hint="--from REPO without FOLDER",
+        )
+    if from_reviews:
+        # sessions are harvested without a forge
+        from ai_lessons.features.harvest import from_reviews as reviews
+
+        source = reviews.ReviewSource(paths, team or "", since)
+        harvested = reviews.harvest(call.library, source, project=project or "", every=every)
+        return _Shown(harvested, texts.reviewed, texts.read)
+    where = settings.where(os.environ, call.settings.cwd)
+    folder = paths[0] if paths else ""
+    sessions = jobs.harvest(
+        call.library,
+        where,
+        jobs.Source(folder, team or "", ref, since),
+        project=project or "",
+        every=every,
+    )
+    return _Shown(sessions, texts.harvested, texts.held)
+
+
+def _candidates(harvested: jobs.Harvested) -> tuple[HarvestedLesson, ...]:
     """What `--json` prints."""
     return harvested.candidates
 
 
-def _keep(call: Call, harvested: jobs.Harvest, names: tuple[str, ...], *, yes: bool) -> None:
+def _keep(call: Call, harvested: jobs.Harvested, names: tuple[str, ...], *, yes: bool) -> None:
     """Add the drafts of these names, after a question unless `yes`. Raises Refused."""
     if not yes:
         agreed = call.can_ask and click.confirm(f"Add {', '.join(names)}?", err=True)

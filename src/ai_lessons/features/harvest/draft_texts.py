@@ -24,8 +24,9 @@ def quotes_of(candidate: HarvestedLesson) -> str:
     """What a person said, each quote with its day and session."""
     rows = []
     for quote in candidate.quotes:
-        # `replay` finds the sessions by these words
-        rows.append(f"> {quote.text}\n> ({quote.at[:10]}, session {quote.session})")
+        # `replay` finds the sessions by these words, and a later harvest the reviews
+        where = quote.link or f"session {quote.session}"
+        rows.append(f"> {quote.text}\n> ({quote.at[:10]}, {where})")
     return "\n\n".join(rows) + "\n"
 
 

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 # Files of a draft that were edited after its failure, the most frequent first
 MOST_EDITED = 2
+# Quotes of reviewers that a draft keeps, the newest: a sentence may stand in hundreds of reviews
+MOST_OF_REVIEWS = 10
 # Characters of a title
 TITLE_LENGTH = 100
+_NUMBERED = expression(r"(?:\s*\([^()]*[#!]\d+\))+\s*\Z")
 # what a shell says of a program that is not installed: a fact of the machine
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
 
@@ -80,6 +83,12 @@ class HarvestedLesson(NamedTuple):
     def sessions(self) -> int:
         """In how many sessions it was seen."""
         return self.seen.sessions
+
+    @property
+    def where_said(self) -> str:
+        """In how many sessions, or reviews, it was said."""
+        of_review = any(quote.link for quote in self.quotes)
+        return count(self.sessions, "review" if of_review else "session")
 
     @property
     def effect(self) -> Effect:
@@ -237,30 +246,58 @@ def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Draft
 # --- what was said ---
 
 
+def of_reviews(
+    stated: Iterable[Statement], is_stored: Callable[[HarvestedLesson], bool]
+) -> list[HarvestedLesson]:
+    """One for each thing that reviewers said and that is not stored, what most of them say first."""
+    made = []
+    for group in statements.grouped(stated):
+        draft = _of_group(group)
+        quotes = []
+        for quote, row in zip(draft.quotes[:MOST_OF_REVIEWS], group, strict=False):
+            quotes.append(quote._replace(link=row.place))
+        # a subject that ends with the number of a request is how a forge says that it was merged
+        title = _NUMBERED.sub("", draft.title) or draft.title
+        draft = draft._replace(
+            title=title,
+            because=f"said in {count(draft.sessions, 'review')}",
+            quotes=tuple(quotes),
+            sure=draft.sessions > 1,
+        )
+        if not is_stored(draft):
+            made.append(draft)
+    made.sort(key=_importance)
+    return made
+
+
 def _of_statements(stated: Iterable[Statement]) -> Iterator[HarvestedLesson]:
     """One draft for each thing that was said, with all its quotes, the newest first."""
     for group in statements.grouped(stated):
-        first = group[-1]
-        sessions = len({row.session for row in group})
-        quotes = []
-        files = Counter[str]()
-        for row in group:
-            quotes.append(Quote(row.session, row.at, row.text, row.pasted, row.before, row.files))
-            files.update(row.files)
-        yield HarvestedLesson(
-            id=_id(first.text),
-            sort=STATED,
-            project=first.project,
-            title=one_line(first.text, TITLE_LENGTH),
-            when="",
-            do="",
-            because=f"said in {count(sessions, 'session')}",
-            content="",
-            applies_to=(),
-            seen=CallCounts(sessions=sessions),
-            done=(),
-            evidence=_evidence(group),
-            edited=tuple(file for file, _ in files.most_common(MOST_EDITED)),
-            quotes=tuple(quotes),
-            sure=statements.is_sure(group),
-        )
+        yield _of_group(group)._replace(sure=statements.is_sure(group))
+
+
+def _of_group(group: Sequence[Statement]) -> HarvestedLesson:
+    """What was said several times, or once."""
+    first = group[-1]
+    sessions = len({row.session for row in group})
+    quotes = []
+    files = Counter[str]()
+    for row in group:
+        quotes.append(Quote(row.session, row.at, row.text, row.pasted, row.before, row.files))
+        files.update(row.files)
+    return HarvestedLesson(
+        id=_id(first.text),
+        sort=STATED,
+        project=first.project,
+        title=one_line(first.text, TITLE_LENGTH),
+        when="",
+        do="",
+        because=f"said in {count(sessions, 'session')}",
+        content="",
+        applies_to=(),
+        seen=CallCounts(sessions=sessions),
+        done=(),
+        evidence=_evidence(group),
+        edited=tuple(file for file, _ in files.most_common(MOST_EDITED)),
+        quotes=tuple(quotes),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ai_lessons import app
 from ai_lessons.app.quoting import cleaned
@@ -63,6 +63,18 @@ class Source(NamedTuple):
 ALL_HOSTS = Source()
 
 
+class Harvested(Protocol):
+    """What was harvested, of sessions or reviews."""
+
+    @property
+    def candidates(self) -> tuple[HarvestedLesson, ...]:
+        """What could become an entry."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+
+
 class Harvest(NamedTuple):
     """Candidates for lessons, what the transcripts hold and the candidates change, and how much of them was read.
 
@@ -97,7 +109,7 @@ def harvest(
     unread_files: dict[str, list[Path]] = {}
     contents = _contents(repo, where, source, memory, unread_files)
     events = _events(contents, source.first)
-    stored = _Stored(repo, memory.decided)
+    stored = Stored(repo, memory.decided)
     candidates = drafts(events, _statements(contents, source.first), stored.holds)
     if source == ALL_HOSTS:
         _keep_for_hooks(repo.options.state_dir, candidates)
@@ -221,7 +233,7 @@ def _keep_for_hooks(state_dir: Path, candidates: Iterable[HarvestedLesson]) -> N
     walls.write_walls(state_dir, met)
 
 
-class _Stored:
+class Stored:
     """What stored entries say already, and what was decided about candidates."""
 
     def __init__(self, repo: Reading, decided: Mapping[str, str]) -> None:
@@ -303,7 +315,7 @@ def keep(
 
 
 def keep_these(
-    library: Library, harvested: Harvest, names: Sequence[str], origin: str
+    library: Library, harvested: Harvested, names: Sequence[str], origin: str
 ) -> list[Written]:
     """Add the candidates of these ids, or (`all`) each that says what helps.
 
@@ -336,8 +348,8 @@ def _refuse_unknown(what: str, names: Iterable[str], known_ids: Iterable[str]) -
             raise NotFound(what, name, hint=_NAMES_THEM)
 
 
-def propose(library: Library, harvested: Harvest, names: Sequence[str]) -> list[Suggested]:
-    """Propose as rules the statements of these ids, or (`all`) each that a person made in several sessions.
+def propose(library: Library, harvested: Harvested, names: Sequence[str]) -> list[Suggested]:
+    """Propose as rules the statements of these ids, or (`all`) each that people made in several sessions or reviews.
 
     What is proposed already is left out. Raises NotFound: no such candidate.
     """
@@ -355,8 +367,9 @@ def propose(library: Library, harvested: Harvest, names: Sequence[str]) -> list[
 
 def _rule_of(candidate: HarvestedLesson) -> RuleDraft:
     """The rule that a statement would be, with the quotes as its text."""
-    last = candidate.quotes[0].at[:10]
-    why = f"{candidate.because}, last on {last}; drafted from transcripts: give it a title"
+    newest = candidate.quotes[0]
+    source = "reviews" if newest.link else "transcripts"
+    why = f"{candidate.because}, last on {newest.at[:10]}; drafted from {source}: give it a title"
     return RuleDraft(
         candidate.title,
         why,

@@ -11,6 +11,7 @@ from ai_lessons.app.quoting import HIDDEN, cleaned, quoted, without_people
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.harvest import corrections
 from ai_lessons.model import expression, lessons
+from ai_lessons.model.entries import json_fields
 from ai_lessons.search import terms
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ class Statement(NamedTuple):
     holds: bool = False
 
 
+@json_fields(hidden=("link",), optional=("link",))
 class Quote(NamedTuple):
     """Words of a person, when and in which session.
 
     What the agent had done before, and the files edited after.
 
-    `pasted`: they hand on what another wrote.
+    `pasted`: they hand on what another wrote. `link`: a reviewer wrote them there; then the session
+    is the address of the pull request, and `edited` the file that they are about.
     """
 
     session: str
@@ -69,6 +72,7 @@ class Quote(NamedTuple):
     pasted: bool = False
     before: tuple[str, ...] = ()
     edited: tuple[str, ...] = ()
+    link: str = ""
 
 
 class _Turn(NamedTuple):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.app.workspace import Library
     from ai_lessons.features.harvest.drafts import HarvestedLesson
+    from ai_lessons.features.harvest.from_reviews import ReviewHarvest
     from ai_lessons.features.harvest.replay import Replay
     from ai_lessons.features.harvest.statements import Quote
     from ai_lessons.model.plain import AgentText
@@ -62,22 +63,51 @@ def held(value: jobs.Harvest) -> str:
     return "\n".join(rows)
 
 
+def reviewed(value: ReviewHarvest, view: View) -> str:
+    """What was read of reviews, and the drafts, none of which is stored."""
+    return _drafts(value, read(value), "--from-reviews --for-agent", view)
+
+
+def read(value: ReviewHarvest) -> str:
+    """How many comments were read, and which were left out."""
+    reviews, left = value.reviews, value.reviews.left
+    comments = count(reviews.comments, "comment")
+    rows = [f"{comments} of reviewers read, in {count(reviews.requests, 'merged pull request')}."]
+    figures = (
+        (left.bots, "of bots"),
+        (left.own, "of authors in their own"),
+        (left.strangers, "of people who contributed nothing before"),
+        (left.unmerged, "in others, not merged or not in what was read"),
+    )
+    words = [f"{number:,} {which}" for number, which in figures if number]
+    if words:
+        rows.append(f"Left out: {', '.join(words)}.")
+    if reviews.unread:
+        rows.append(f"{count(reviews.unread, 'record')} of a form that is not known.")
+    return "\n".join(rows)
+
+
 def harvested(value: jobs.Harvest, view: View) -> str:
     """What the transcripts hold, and the drafts, none of which is stored."""
+    return _drafts(value, held(value), "--for-agent`, or its prompt `harvest", view)
+
+
+def _drafts(value: jobs.Harvest | ReviewHarvest, summary: str, command: str, view: View) -> str:
+    """The drafts below what was read; `command` shows what is less sure."""
     head = _NOTHING
     if value.candidates:
         head = f"{count(len(value.candidates), 'draft')}, none is stored."
     if value.unsure:
         verb = "is" if value.unsure == 1 else "are"
         head += f" {value.unsure:,} more {verb} less sure, for an agent to judge: "
-        head += "`harvest --for-agent`, or its prompt `harvest`."
-    blocks = [f"{held(value)}\n{head}"]
+        head += f"`harvest {command}`."
+    blocks = [f"{summary}\n{head}"]
     for draft in value.candidates:
         blocks.append(candidate(draft, view))
     return "\n\n".join(blocks)
 
 
-def for_agent(value: jobs.Harvest, view: View) -> str:
+def for_agent(value: jobs.Harvested, view: View) -> str:
     """All candidates, of each quote what the agent had done before it and edited after, and which are sure."""
     blocks = [_NOTHING]
     if value.candidates:
@@ -117,11 +147,11 @@ def _parts(draft: HarvestedLesson, *, whole: bool) -> Iterator[tuple[str, str]]:
         return
     for quote in draft.quotes[:SEEN_SHOWN]:
         yield from _quote(quote, whole=whole)
-    yield "in", count(draft.sessions, "session")
+    yield "in", draft.where_said
     # an agent reads the files with each quote
     if not whole:
         for file in draft.edited:
-            yield "edited", file
+            yield "about" if draft.quotes[0].link else "edited", file
 
 
 def _quote(quote: Quote, *, whole: bool) -> Iterator[tuple[str, str]]:
@@ -130,7 +160,9 @@ def _quote(quote: Quote, *, whole: bool) -> Iterator[tuple[str, str]]:
         yield "before", f"the agent {'; '.join(quote.before)}"
     how = "pasted" if quote.pasted else "said"
     yield how, f'"{quote.text}"'
-    if whole and quote.edited:
+    if whole and quote.link and quote.edited:
+        yield "about", ", ".join(quote.edited)
+    elif whole and quote.edited:
         yield "after", f"it edited {', '.join(quote.edited)}"
 
 
@@ -153,8 +185,11 @@ def _what_happened(draft: HarvestedLesson) -> Iterator[str]:
 
 def _where(draft: HarvestedLesson, view: View) -> Iterator[str]:
     """The places in transcripts."""
+    of_review = any(quote.link for quote in draft.quotes)
     for place in draft.evidence[:SEEN_SHOWN]:
-        yield f"seen     {place.date} {place.host} {view.place(place.place)}"
+        # an address is in no folder
+        where = line(place.place) if of_review else view.place(place.place)
+        yield f"seen     {place.date} {place.host} {where}"
     left = len(draft.evidence) - SEEN_SHOWN
     if left > 0:
         yield f"         and {left} more"
