@@ -168,6 +168,35 @@ def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(world: Wor
     assert world.refresh().missing == 0
 
 
+def test_a_first_question_that_words_answer_does_not_wait_for_the_model(
+    tmp_path: Path, closing: ExitStack
+) -> None:
+    loading = threading.Event()
+    waiting: list[str] = []
+
+    def never_loaded(name: str) -> HashEmbedder:
+        waiting.append(name)
+        loading.wait()
+        return HashEmbedder()
+
+    # a load that is waited for ends with the test, not before it
+    closing.callback(loading.set)
+    world = closing.enter_context(World(tmp_path, make=never_loaded))
+    answers: list[Candidates] = []
+
+    def ask() -> None:
+        world.put(*many(index.REFRESH.few)).refresh(seconds=1.0)
+        answers.append(world.index.candidates("word7"))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    while asking.is_alive() and not waiting:
+        asking.join(0.1)
+    assert waiting == []
+    assert [hit.entry_id for hit in answers[0].text[:2]] == ["e00007", "e00007"]
+    assert answers[0].vectors == ()
+
+
 def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitStack) -> None:
     def none(_: str) -> None:
         raise ModelUnavailable("tiny", [("package index", "no network")])
