@@ -56,11 +56,17 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("AI_LESSONS_WARM", "0")
-    # tests run git and write a moment later, as no person does; `tests/git/test_commits_busy.py` tests the wait
-    monkeypatch.setattr("ai_lessons.git.objects.SETTLE", 0.0)
-    # a busy machine may take longer than a host is kept waiting, after which the process ends: here that is pytest
-    for limit in ("PATIENCE", "PATIENCE_TO_BEGIN"):
-        monkeypatch.setattr(f"ai_lessons.interfaces.hook.{limit}", 600)
+    instead: dict[str, object] = {
+        # tests run git and write a moment later, as no person does; `tests/git/test_commits_busy.py` tests the wait
+        "git.objects.SETTLE": 0.0,
+        # a busy machine may take longer than a host is kept waiting, after which the process ends: here that is pytest
+        "interfaces.hook.PATIENCE": 600,
+        "interfaces.hook.PATIENCE_TO_BEGIN": 600,
+        # the administrators of this machine may have stated something for the program
+        "settings.ADMINISTRATORS": home / "etc/ai-lessons/config.toml",
+    }
+    for place, value in instead.items():
+        monkeypatch.setattr(f"ai_lessons.{place}", value)
     # no test cuts the power, and waiting for the disk was half of their time; a closed descriptor is still an error
     monkeypatch.setattr(os, "fsync", os.fstat)
     template = (

@@ -4,10 +4,10 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import pytest
 
@@ -74,7 +74,7 @@ def ends(process: int) -> bool:
 
 
 @contextmanager
-def instead(place: str, does: Callable[..., Any]) -> Iterator[None]:
+def instead(place: str, does: object) -> Iterator[None]:
     """Whoever calls the function of this dotted name calls another one: a fault, or a note of what was asked."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, does)

@@ -154,7 +154,7 @@ def test_an_unknown_key_is_a_note_that_names_the_near_one(home: Path, work: Path
     assert settings.offline is True
     assert settings.places.note == (
         f"{file}: unknown key 'modeldir' is passed over (did you mean model_dir?); "
-        f"{file}: unknown key 'enterprise.acme.url' is passed over (known keys: path, sync_url); "
+        f"{file}: unknown key 'enterprise.acme.url' is passed over (known keys: path, sync_url, owners); "
         f"{file}: unknown key 'agents.max_char' is passed over (did you mean max_chars?)"
     )
 

@@ -105,7 +105,7 @@ class Feature(NamedTuple):
       host shall do about it, see `telling.pipeline`; its facts have the host's `decisions`.
     - `past`: what past sessions say for a proposal, see `app.pending_rules`; `figures`: what
       stored entries would have changed in them, as rows of name and value. It takes a while.
-    - `doctor`: checks by the name of their line, see `app.health`.
+    - `doctor` and `status`: checks by the name of their line, see `app.health`.
     - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
       that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
       `refresh`: takes in what moved on, see `features.intake.refreshing`.
@@ -119,6 +119,9 @@ class Feature(NamedTuple):
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
+    - `administrators`: a class that reads the file of the administrators of a machine, and
+      `enrols`: to which tier of an enterprise code belongs by itself, see `settings`.
+    - `shares`: what a sync shares beside the repository itself, see `interfaces.cli.sharing`.
     - `prompts`: of MCP, for the one client of standard streams, see `interfaces.mcp.server`.
     - `exports`: forms of `admin export`, see `features.transfer.sites`.
     - `skills`: the files of skills that MCP serves, see `interfaces.mcp.skills.served_skills`.
@@ -161,6 +164,7 @@ class Feature(NamedTuple):
     past: str = ""
     figures: str = ""
     doctor: Mapping[str, str] = NOTHING
+    status: Mapping[str, str] = NOTHING
     outdated: str = ""
     unseen: str = ""
     stale: str = ""
@@ -172,6 +176,9 @@ class Feature(NamedTuple):
     tables: Mapping[str, str] = NOTHING
     settings: Mapping[str, str] = NOTHING
     folders: tuple[str, ...] = ()
+    administrators: str = ""
+    enrols: str = ""
+    shares: str = ""
     prompts: tuple[PromptRow, ...] = ()
     exports: Mapping[str, str] = NOTHING
     skills: str = ""

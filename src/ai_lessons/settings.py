@@ -26,6 +26,8 @@ KEYS = (
     "hooks",
 )
 
+# of the administrators of this machine: below the user's file, and read where it is there
+ADMINISTRATORS = Path("/etc/ai-lessons/config.toml")
 # in the top folder of a code project: which enterprise it belongs to
 CODE_FILE = ".ai-lessons.toml"
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
@@ -40,7 +42,9 @@ AGENT_HOSTS = {
     "PI_CODING_AGENT": "pi", "TRAE_AI_SHELL_ID": "trae",
 }  # fmt: skip
 
-_OF_ENTERPRISE = ("path", "sync_url")
+_OF_ENTERPRISE = ("path", "sync_url", "owners")
+# tables in which each key stands for itself, so that the user's and the administrators' add up
+_TABLES = ("warm", "agents", "hooks")
 MOST_BYTES = 64 * 1024
 
 
@@ -151,44 +155,120 @@ def load(
         file = Path(environ["AI_LESSONS_CONFIG"])
     else:
         file = places.config / "config.toml"
-    table = _read(file)
-    tiers = _tiers(table, file, environ, here)
-    belongs_to, note = _belongs_to(here)
-    notes = [note, *_unknown_keys(table, file)]
-    chosen = _path(repo, here, environ) or (
-        None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ)
+    of_user = read_table(file)
+    administrators, refused = _administrators()
+    table = _below(of_user, administrators, environ)
+    tiers = _tiers(of_user, file, environ, here, administrators)
+    belongs_to, because, note = _company_here(here, tiers)
+    notes = [note, *unknown_keys(of_user, file), refused]
+    chosen = absolute(repo, here, environ) or (
+        None if tier else absolute(environ.get("AI_LESSONS_REPO"), here, environ)
     )
     reads = _reads(chosen, tier, tiers, belongs_to)
     folder = partial(_folder, environ, here, table, file)
-    agent, agent_by = _agent(environ, _text(table, "agent", file), file)
-    stated = {}
-    for key in _keys_of_features():
-        stated[key] = folder(key)
+    names_agent = file if "agent" in of_user else ADMINISTRATORS
+    agent, agent_by = _agent(environ, text_at(table, "agent", file), names_agent)
+    stated = {key: folder(key) for key in _keys_of_features()}
     return Settings(
         repo=reads[0].root,
         tier=reads[0].name,
         folders=places,
         cwd=here,
-        index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
+        index_dir=environ.get("AI_LESSONS_INDEX_DIR") or text_at(table, "index_dir", file),
         model_dir=folder("model_dir"),
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,
-        virtual_env=_path(environ.get("VIRTUAL_ENV"), here, environ),
+        virtual_env=absolute(environ.get("VIRTUAL_ENV"), here, environ),
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
         places=Places(
             reads,
             tiers,
             belongs_to,
+            because,
             named=bool(chosen or tier),
             file=str(file),
             note="; ".join(filter(None, notes)),
+            refused=refused,
         ),
         warm=_warm(environ, table, file, places.state),
         agents=_agents(table, file),
         hooks=_hooks(table, file),
         folders_of_features={key: path for key, path in stated.items() if path is not None},
     )
+
+
+def _company_here(here: Path, tiers: Sequence[TierPlace]) -> tuple[str, str, str]:
+    """The tier of the enterprise that the code here belongs to, what says so, and a note."""
+    belongs_to, note = _belongs_to(here)
+    because = ""
+    if belongs_to:
+        because = f"the project's {CODE_FILE} names it"
+    if any(tier.owners for tier in tiers):
+        from ai_lessons import extensions  # noqa: PLC0415
+
+        for _, enrolled in extensions.added("enrols"):
+            belongs_to, because, remark = enrolled(here, tiers, (belongs_to, because))
+            note = "; ".join(filter(None, (note, remark)))
+    return belongs_to, because, note
+
+
+def _administrators() -> tuple[Any, str]:
+    """The file of the administrators (None where there is none), or why it does not count."""
+    # on Windows any user may make a folder of this name
+    if sys.platform == "win32" or not os.path.lexists(ADMINISTRATORS):
+        return None, ""
+    from ai_lessons import extensions  # noqa: PLC0415
+
+    for _, of_file in extensions.added("administrators"):
+        try:
+            administrators = of_file(ADMINISTRATORS)
+            _refuse_nonsense(administrators.table)
+        except AiLessonsError as error:
+            return None, f"{ADMINISTRATORS} does not count here: {error.message}"
+        return administrators, ""
+    return None, ""
+
+
+def _refuse_nonsense(table: Mapping[str, Any]) -> None:
+    """Raises UsageError: a value of the administrators' file makes no sense."""
+    for key in ("agent", "index_dir", *_keys_of_folders()):
+        text_at(table, key, ADMINISTRATORS)
+    _flag({}, "", table, "offline", ADMINISTRATORS)
+    _warm({}, table, ADMINISTRATORS, Path("/"))
+    _agents(table, ADMINISTRATORS)
+    _hooks(table, ADMINISTRATORS)
+
+
+def _keys_of_folders() -> tuple[str, ...]:
+    """The keys that name a folder."""
+    return ("repo", "model_dir", *_keys_of_features())
+
+
+def _below(
+    of_user: Mapping[str, Any], administrators: Any, environ: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """The user's table, with what the administrators' file states and it does not."""
+    if administrators is None:
+        return of_user
+    stated: Mapping[str, Any] = administrators.table
+    table = {**stated, **of_user}
+    for key in _keys_of_folders():
+        if key in stated and key not in of_user:
+            table[key] = str(absolute(stated[key], ADMINISTRATORS.parent, environ))
+    for key in _TABLES:
+        if isinstance(of_user.get(key), dict):
+            table[key] = {**stated.get(key, {}), **of_user[key]}
+    return table
+
+
+def owners_at(table: Mapping[str, Any], key: str, file: Path) -> tuple[str, ...]:
+    """The owners of remotes in a table of a company. Raises UsageError: no list of texts."""
+    owners = table.get("owners", [])
+    if not isinstance(owners, list) or not all(isinstance(owner, str) for owner in owners):
+        hint = 'for example: owners = ["forge.example/acme"]'
+        raise UsageError(f"{file}: {key}.owners must be a list of texts", hint=hint)
+    return tuple(owners)
 
 
 def _keys_of_features() -> list[str]:
@@ -207,15 +287,17 @@ def _folder(
     environ: Mapping[str, str], here: Path, table: Mapping[str, Any], file: Path, key: str
 ) -> Path | None:
     """A folder that a variable names from `here`, or else the configuration from where its file is."""
-    named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
-    return named or _path(_text(table, key, file), file.parent, environ)
+    named = absolute(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
+    return named or absolute(text_at(table, key, file), file.parent, environ)
 
 
-def _unknown_keys(table: Mapping[str, Any], file: Path) -> list[str]:
+def unknown_keys(
+    table: Mapping[str, Any], file: Path, of_enterprise: Sequence[str] = _OF_ENTERPRISE
+) -> list[str]:
     """A line for each key of `config.toml` that means nothing, in the tables in it, too."""
     below: list[tuple[str, object, Sequence[str]]] = []
     for name, value in (table.get("enterprise") or {}).items():
-        below.append((f"enterprise.{name}", value, _OF_ENTERPRISE))
+        below.append((f"enterprise.{name}", value, of_enterprise))
     below += [
         ("warm", table.get("warm"), ("enabled",)),
         ("agents", table.get("agents"), Agents._fields),
@@ -331,7 +413,7 @@ def _home(environ: Mapping[str, str]) -> Path:
     return home
 
 
-def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | None:
+def absolute(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | None:
     """`value` made absolute from `base`, with `~` resolved; None for an empty one."""
     if not value:
         return None
@@ -341,7 +423,11 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     return Path(os.path.normpath(base / value))
 
 
-def _read(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> dict[str, Any]:
+def read_table(file: Path, *, hint: str = "AI_LESSONS_CONFIG names another file") -> dict[str, Any]:
+    """What a file of settings states; nothing where there is none.
+
+    Raises UsageError: no TOML, or too long. StorageFailed: it cannot be read.
+    """
     try:
         with file.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
@@ -393,7 +479,8 @@ def _is_name(text: str) -> bool:
     return len(text) <= 60 and all(sign.isalnum() or sign in "._:-" for sign in text)
 
 
-def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
+def text_at(table: Mapping[str, Any], key: str, file: Path) -> str | None:
+    """The text that a key has; None for none. Raises UsageError: no text, or an empty one."""
     value = table.get(key)
     if value is None or (isinstance(value, str) and value.strip()):
         return value
@@ -419,14 +506,19 @@ def _flag(
 
 
 def _tiers(
-    table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path
+    table: Mapping[str, Any],
+    file: Path,
+    environ: Mapping[str, str],
+    cwd: Path,
+    administrators: Any,
 ) -> tuple[TierPlace, ...]:
     """Every tier of this user and this folder, nearest first."""
-    stated = _path(_text(table, "repo", file), file.parent, environ)
+    stated, why = absolute(text_at(table, "repo", file), file.parent, environ), "the default"
     if stated:
         why = f"{file} names it"
-    else:
-        why = "the default"
+    elif administrators is not None and "repo" in administrators.table:
+        stated = absolute(administrators.table["repo"], ADMINISTRATORS.parent, environ)
+        why = f"{ADMINISTRATORS} names it"
     user = TierPlace(USER, stated or _home(environ) / ".ai" / "reference", why)
     place = project_repository(cwd, user.root)
     project = TierPlace(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
@@ -435,24 +527,32 @@ def _tiers(
         raise UsageError(
             f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"'
         )
-    enterprises = (_enterprise(name, value, file, environ) for name, value in table.items())
-    return (project, user, *filter(None, enterprises))
+    enterprises: list[TierPlace | None] = []
+    managed: list[TierPlace] = []
+    if administrators is not None:
+        managed = list(administrators.tiers(table, environ, file))
+    names = {tier.name for tier in managed}
+    for name, value in table.items():
+        if f"{ENTERPRISE}{name}" not in names:
+            enterprises.append(_enterprise(name, value, file, environ))
+    return (project, user, *filter(None, enterprises), *managed)
 
 
 def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> TierPlace | None:
-    """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`.
+    """One enterprise of `config.toml`: a path, or a table of `path`, `sync_url` and `owners`.
 
     None for one without a path.
     """
     table, key = (
         (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
     )
-    path = _path(_text({key: table.get("path")}, key, file), file.parent, environ)
+    path = absolute(text_at({key: table.get("path")}, key, file), file.parent, environ)
     if path is None and isinstance(value, dict):
         raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
-    url = _text(table, "sync_url", file)
+    url = text_at(table, "sync_url", file)
+    owners = owners_at(table, f"enterprise.{name}", file)
     if path:
-        return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url)
+        return TierPlace(f"{ENTERPRISE}{name}", path, f"{file} names it", url, owners)
     return None
 
 
@@ -506,8 +606,8 @@ def _belongs_to(cwd: Path) -> tuple[str, str]:
         if os.path.isfile(file) and not os.path.islink(file):
             # a clone may bring a link to any file
             try:
-                table = _read(file, hint="")
-                name = _text(table, "enterprise", file)
+                table = read_table(file, hint="")
+                name = text_at(table, "enterprise", file)
             except (UsageError, StorageFailed) as error:
                 return (
                     "",

@@ -101,7 +101,10 @@ def doctor(library: Library, agents: Where | None = None, event: bytes = b"") ->
         checks["agents"] = partial(_agents, agents, event)
     for name, look in checks.items():
         try:
-            results.append(Check(name, *look(repo)))
+            finding = look(repo)
+            # a feature has perhaps nothing to say
+            if finding is not None:
+                results.append(Check(name, *finding))
         except AiLessonsError as error:
             results.append(Check(name, "error", error.message, error.hint))
     return tuple(results)
@@ -122,6 +125,11 @@ def status(library: Library) -> tuple[Check, ...]:
     else:
         not_here = ""
     state, where, remedy = _repository(repo)
+    added = []
+    for name, place in extensions.named("status").items():
+        finding = extensions.load(place)(repo)
+        if finding is not None:
+            added.append(Check(name, *finding))
     return (
         Check("repository", state, f"{where}, entries: {entries:,}", remedy),
         Check("writes", *_pending(repo)),
@@ -140,6 +148,7 @@ def status(library: Library) -> tuple[Check, ...]:
         ),
         _conflicts(library),
         _shared(repo),
+        *added,
     )
 
 

@@ -183,8 +183,10 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     worktree, ref = repo.store.worktree, repo.rules.ref()
     # what stands at a new address can only be looked at once it is taken for the forge's
+    mandate = repo.rules.mandate
     if (
         ref
+        and not (mandate and mandate.address)
         and state.derive(worktree, ref, repo.rules.signers(ref)).policy.require == "forge"
         and (moved := state.moved_forge(worktree, ref))
     ):

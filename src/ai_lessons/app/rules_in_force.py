@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import app, git
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.approval.inputs import Inputs
     from ai_lessons.approval.signatures import PinnedSigners
     from ai_lessons.git.store import Store
+    from ai_lessons.model import Mandate
     from ai_lessons.model.approval import BranchView
     from ai_lessons.model.entries import Entry
     from ai_lessons.search.catalog import Catalog
@@ -60,7 +63,21 @@ class RulesInForce:
         """Whose signatures count under the policy `signed`."""
         from ai_lessons.approval.signatures import PinnedSigners
 
-        return PinnedSigners(self._worktree, ref, self._options.config_dir, self._options.now)
+        return PinnedSigners(
+            self._worktree,
+            ref,
+            self._options.config_dir,
+            self._options.now,
+            mandate=self.mandate,
+        )
+
+    @cached_property
+    def mandate(self) -> Mandate | None:
+        """What the administrators of this machine state of the repository."""
+        for place in self._options.places.known:
+            if place.mandate and os.path.realpath(place.root) == str(self._store.root):
+                return place.mandate
+        return None
 
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none.
@@ -225,16 +242,20 @@ class RulesInForce:
 
         ref = self.ref()
         if ref:
-            return read_inputs(self._worktree, ref, self._digest)
+            return read_inputs(self._worktree, ref, self._digest, self.mandate)
         return None
 
     def _digest(self, ref: str) -> str:
         """Of the signers that count on a branch."""
+        mandate, digest = self.mandate, NO_LIST
         # else what reads lists need not be loaded
         pinned = (self._options.config_dir / "signers").is_dir()
-        if pinned:
-            return self.signers(ref).digest
-        return NO_LIST
+        if pinned or (mandate and mandate.signers):
+            digest = self.signers(ref).digest
+        if mandate and mandate.require:
+            # another policy judges the same history otherwise
+            digest += f" {mandate.require} {mandate.distinct}"
+        return digest
 
     def _key(self, inputs: Inputs | None) -> str:
         if inputs is None:

@@ -6,8 +6,11 @@ Begin with `init` and `clone`.
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app import write_checks
@@ -330,10 +333,10 @@ def read_template(folder: Path) -> dict[str, bytes]:
 
 
 @plumbing.online()
-def clone(url: str, path: Path) -> Scaffolded:
-    """Clone `url` to `path` unless it is there, asking nothing.
+def clone(url: str, path: Path, *, again: str = "") -> Scaffolded:
+    """Clone `url` to `path` unless it is there, asking nothing; whole or not at all.
 
-    Raises Conflict (`path` is taken), Unreachable.
+    `again`: what to do where it fails. Raises Conflict (`path` is taken), Unreachable.
     """
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
@@ -350,18 +353,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     with translated(str(target), writing=True):
         target.parent.mkdir(parents=True, exist_ok=True)
     hint = f"see whether this works: git clone -- {url} {target}   then: ai-lessons --repo {target} admin init"
-    try:
-        # a pulled tree is untrusted: git refuses names and objects that no honest client writes
-        checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        # a clone of 1 GB takes minutes; a server that hangs must not hold us for ever
-        done = plumbing.run(None, *checked, timeout=900.0)
-    except StorageFailed as error:
-        raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
-    if done.code:
-        reason, advice = network.why(done.err)
-        if advice:
-            hint = f"{advice}; {hint}"
-        raise Unreachable(f"{url} was not cloned: {reason}", hint=hint)
+    _clone_whole(url, target, again or hint)
     worktree = locate(target)
     if read_head(worktree).commit is None:
         _check_out_a_branch(worktree)
@@ -370,6 +362,40 @@ def clone(url: str, path: Path) -> Scaffolded:
     if not head:
         notes = (f"{url} is empty",)
     return Scaffolded(target.resolve(), created=True, commit=head, notes=notes)
+
+
+# Seconds. A clone of 1 GB takes minutes; a server that hangs must not hold us for ever
+_PATIENCE = 900.0
+_UNFINISHED = ".ai-lessons-clone-"
+
+
+def _clone_whole(url: str, target: Path, hint: str) -> None:
+    """Clone beside the target and move it there, so that a clone that was cut off is none.
+
+    Raises Conflict, Unreachable.
+    """
+    for left in target.parent.glob(f"{_UNFINISHED}*"):
+        # a killed program could not take it away, and a running one has not had it for so long
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _PATIENCE:
+                shutil.rmtree(left, ignore_errors=True)
+    # a pulled tree is untrusted: git refuses names and objects that no honest client writes
+    checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url)
+    with (
+        translated(str(target), writing=True),
+        TemporaryDirectory(prefix=_UNFINISHED, dir=target.parent) as folder,
+    ):
+        made = Path(folder, target.name)
+        try:
+            done = plumbing.run(None, *checked, str(made), timeout=_PATIENCE)
+        except StorageFailed as error:
+            raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
+        if done.code:
+            reason, advice = network.why(done.err)
+            if advice:
+                hint = f"{advice}; {hint}"
+            raise Unreachable(f"{url} was not cloned: {reason}", hint=hint)
+        made.rename(target)
 
 
 def _check_out_a_branch(worktree: Worktree) -> None:

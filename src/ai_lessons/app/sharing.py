@@ -240,6 +240,27 @@ Synced = git_sync.Synced
 EntryConflict = git_sync.EntryConflict
 
 
+class SharedBeside(NamedTuple):
+    """What a sync shared beside the repository itself: another tier, and what was done for it."""
+
+    tier: str
+    synced: Synced
+    notes: tuple[str, ...] = ()
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether a conflict or a refused push waits there."""
+        return bool(self.synced.conflicts or self.synced.unsent)
+
+    def in_words(self) -> tuple[str, ...]:
+        """A sentence for what came and went, and the notes."""
+        synced, place = self.synced, f"{self.synced.remote}/{self.synced.branch}"
+        moved = f"{self.tier}, {place}: {synced.received} came in, {synced.sent} went out"
+        if self.needs_a_person:
+            moved = f"{self.tier} needs a look: ai-lessons --tier {self.tier} admin sync"
+        return (*self.notes, moved, *synced.notes)
+
+
 class Conflicts(NamedTuple):
     """The files that need a person, and where the other side comes from."""
 

@@ -23,6 +23,7 @@ from ai_lessons.git.approval_branch import (
 )
 from ai_lessons.git.files import write_json
 from ai_lessons.git.worktree import Worktree, read_ref
+from ai_lessons.model import Mandate
 from ai_lessons.model.approval import ApprovalPolicy
 
 # The digest of no memory
@@ -102,12 +103,14 @@ class Forge(NamedTuple):
     """The remote's branch that decides under `forge`.
 
     `ref` is empty where no remote has the acknowledged address. `today`: the address of the remote
-    that the approval branch follows; `acknowledged`: None, if no person took one.
+    that the approval branch follows; `acknowledged`: None, if no person took one. `stated_in`: the
+    file of administrators who state it.
     """
 
     ref: str
     today: str
     acknowledged: str | None
+    stated_in: str = ""
 
 
 class Inputs(NamedTuple):
@@ -127,13 +130,15 @@ class Inputs(NamedTuple):
         return f"{self.branch.memory} {self.branch.key} {self.forge.today} {self.forge.acknowledged} {forge_key}"
 
 
-def read_inputs(worktree: Worktree, ref: str, digest: Callable[[str], str]) -> Inputs:
+def read_inputs(
+    worktree: Worktree, ref: str, digest: Callable[[str], str], mandate: Mandate | None = None
+) -> Inputs:
     """All that verdicts are made from as it is now; `digest` gives that of the signers of a branch.
 
     Raises UnsupportedRepository.
     """
     branch = read_branch(worktree, ref, digest(ref))
-    forge = forge_of(worktree, ref, branch.remembered)
+    forge = forge_of(worktree, ref, branch.remembered, mandate)
     on_forge = None
     if forge.ref:
         on_forge = read_branch(worktree, forge.ref, digest(forge.ref))
@@ -152,19 +157,29 @@ def read_branch(worktree: Worktree, ref: str, signers: str) -> BranchInputs:
     )
 
 
-def forge_of(worktree: Worktree, ref: str, remembered: Remembered) -> Forge:
-    """The remote with the address that a person acknowledged, else the one that the branch follows."""
+def forge_of(
+    worktree: Worktree, ref: str, remembered: Remembered, mandate: Mandate | None = None
+) -> Forge:
+    """The remote with the address that was acknowledged, else the one that the branch follows.
+
+    By the administrators of this machine, or else by a person.
+    """
     addresses = {}
     for name, url in remotes(worktree).items():
         addresses[name] = plain_address(url, worktree.top)
-    here, acknowledged = tracking(worktree, ref), remembered.forges.get(ref)
+    here, acknowledged, stated_in = tracking(worktree, ref), remembered.forges.get(ref), ""
+    if mandate and mandate.address:
+        acknowledged, stated_in = plain_address(mandate.address, worktree.top), mandate.file
     today = addresses.get(here.split("/")[2], "")
     if acknowledged in {None, today}:
-        return Forge(here, today, acknowledged)
+        return Forge(here, today, acknowledged, stated_in)
     other = next(
         (name for name, address in sorted(addresses.items()) if address == acknowledged), None
     )
-    return Forge(f"refs/remotes/{other}/{short_name(ref)}" if other else "", today, acknowledged)
+    named = ""
+    if other:
+        named = f"refs/remotes/{other}/{short_name(ref)}"
+    return Forge(named, today, acknowledged, stated_in)
 
 
 def plain_address(url: str, top: Path) -> str:

@@ -50,6 +50,7 @@ class Unverified:
     Each clone verifies it by the list that is pinned there.
     """
 
+    mandate = None
     digest = "unverified"
     name = None
 

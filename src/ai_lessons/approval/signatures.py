@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.git.worktree import Worktree
+    from ai_lessons.model import Mandate
     from ai_lessons.model.approval import BranchView
 
 # Bytes. A list of a thousand people is half of it
@@ -182,6 +183,15 @@ def read_list(name: str, data: bytes) -> SignerList:
     return SignerList(stated.get("list", first), tuple(addresses), first, keys.encode())
 
 
+def _bytes_of(file: Path) -> bytes:
+    """A file with a list. Raises StorageFailed."""
+    with translated(str(file)), open(file, "rb") as opened:
+        data = opened.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise StorageFailed(f"{file} is longer than {LIMIT} bytes")
+    return data
+
+
 class PinnedSigners:
     """The list of one repository in the user's folder `config_dir`.
 
@@ -195,11 +205,14 @@ class PinnedSigners:
         config_dir: Path,
         now: Callable[[], datetime],
         match: tuple[SignerList | None, bool] | None = None,
+        mandate: Mandate | None = None,
     ) -> None:
         """`ref` is the approval branch.
 
-        `match`: a list to look with, in place of the pinned one.
+        `match`: a list to look with, in place of the pinned one. `mandate`: what administrators
+        state, whose list counts in place of the user's.
         """
+        self.mandate = mandate
         self._worktree, self._ref = worktree, ref
         self._folder, self._now = config_dir / "signers", now
         self._match = match
@@ -211,12 +224,7 @@ class PinnedSigners:
             for name in sorted(os.listdir(self._folder)):
                 if not name.endswith(".allowed"):
                     continue
-                file = self._folder / name
-                with translated(str(file)), open(file, "rb") as opened:
-                    data = opened.read(LIMIT + 1)
-                if len(data) > LIMIT:
-                    raise StorageFailed(f"{file} is longer than {LIMIT} bytes")
-                lists.append(read_list(name, data))
+                lists.append(read_list(name, _bytes_of(self._folder / name)))
         return lists
 
     def matching(self) -> tuple[SignerList | None, bool]:
@@ -228,7 +236,16 @@ class PinnedSigners:
             self._match = self._find()
         return self._match
 
+    def _of_administrators(self, file: Path) -> SignerList:
+        """The list that administrators place. Raises StorageFailed, Refused."""
+        listed = read_list("", _bytes_of(file))
+        if listed.name:
+            return listed
+        return self._new(listed.data)
+
     def _find(self) -> tuple[SignerList | None, bool]:
+        if self.mandate and self.mandate.signers:
+            return self._of_administrators(self.mandate.signers), True
         lists = self._lists()
         if not lists:
             return None, False
@@ -263,7 +280,9 @@ class PinnedSigners:
         else:
             changed = self._new(data)
         return PinnedSigners(
-            self._worktree, self._ref, self._folder.parent, self._now, (changed, by_address)
+            *(self._worktree, self._ref, self._folder.parent, self._now),
+            match=(changed, by_address),
+            mandate=self.mandate,
         )
 
     def read(self) -> tuple[Signer, ...] | None:
@@ -278,6 +297,8 @@ class PinnedSigners:
 
         Raises Refused (nothing tells which repository this is).
         """
+        if self.mandate and self.mandate.signers:
+            return self.mandate.signers
         listed, _ = self.matching()
         listed = listed or self._new(b"")
         old = self._folder / f"{listed.name}.allowed"
@@ -290,8 +311,14 @@ class PinnedSigners:
 
         A copy of a repository whose list has another address gets a list of its own, or, as a
         `copy`, adds its address to that one. `name`: what the lines of approval here call it.
-        Raises Refused (nothing tells which repository this is), StorageFailed.
+        Raises Refused (nothing tells which repository this is, or administrators state the list),
+        StorageFailed.
         """
+        if self.mandate and self.mandate.signers:
+            raise Refused(
+                f"whose signatures count here, {self.mandate.file} states",
+                hint="ask those who administer this machine",
+            )
         listed, by_address = self.matching()
         if listed and (by_address or copy):
             replaced = listed

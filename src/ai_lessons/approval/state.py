@@ -20,6 +20,7 @@ from ai_lessons.approval.inputs import (
     read_branch,
     save,
 )
+from ai_lessons.approval.policy import policy_in_force
 from ai_lessons.errors import AiLessonsError, NotFound, UnsupportedRepository
 from ai_lessons.git import commits as git_commits
 from ai_lessons.git import plumbing
@@ -112,10 +113,10 @@ def fits(inputs: BranchInputs, cached: CachedView, signers: Signers) -> bool:
     return same and (policy.require != "signed" or cached.signers == inputs.signers)
 
 
-def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
+def with_alarms(worktree: Worktree, cached: CachedView, signers: Signers) -> BranchView:
     """The view with the alarms that hold now."""
     ref, remembered = cached.view.ref, load(worktree.state_dir)
-    _, alarms = policy_in_force(ref, cached.view.stated, remembered)
+    _, alarms = policy_in_force(ref, cached.view.stated, remembered, signers)
     if cached.missing and remembered.tips.get(ref, "") == cached.checked:
         name, old = branch_name(ref), cached.checked[:10]
         message = f"{name} was rewritten: commit {old}, seen here before, is not in it any more"
@@ -124,58 +125,6 @@ def with_alarms(worktree: Worktree, cached: CachedView) -> BranchView:
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
     return cached.view._replace(alarms=alarms)
-
-
-def policy_in_force(
-    ref: str, stated: ApprovalPolicy | None, remembered: Remembered, signers: Signers = NO_SIGNERS
-) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the stated one if it is the first or only stricter.
-
-    Else a person must acknowledge it.
-    """
-    policy, alarms = _stated_or_stricter(ref, stated, remembered)
-    if signers.name:
-        # a person who pins a list of signers wants signatures, whatever a pulled settings file says
-        policy = policy._replace(require="signed")
-    return policy, alarms
-
-
-def _stated_or_stricter(
-    ref: str, stated: ApprovalPolicy | None, remembered: Remembered
-) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    # a clone whose branch is the remote's by now keeps the policy that its own branch had
-    earlier = remembered.policies.get(ref) or remembered.policies.get(
-        f"refs/heads/{short_name(ref)}"
-    )
-    if stated is None:
-        alarm = Alarm(
-            "settings",
-            "the settings on the approval branch cannot be read",
-            "ai-lessons admin validate",
-        )
-        return earlier or ApprovalPolicy("signed", distinct=True), (alarm,)
-    if earlier is None:
-        return stated, ()
-    require = earlier.require
-    if stated.require == "signed":
-        require = stated.require
-    # who may add a forge may write what any forge writes, so another list of them is not weaker
-    policy = ApprovalPolicy(require, stated.distinct or earlier.distinct, stated.forges)
-    if policy == stated:
-        return stated, ()
-    message = (
-        f"the policy on the approval branch was changed: {_in_words(earlier)} became "
-        f"{_in_words(stated)}; here it stays {_in_words(policy)}"
-    )
-    return policy, (
-        Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),
-    )
-
-
-def _in_words(policy: ApprovalPolicy) -> str:
-    if policy.distinct:
-        return f"{policy.require} by another person"
-    return policy.require
 
 
 def acknowledge(worktree: Worktree, view: BranchView, policy: ApprovalPolicy | None = None) -> None:
@@ -211,6 +160,14 @@ def forge_ref(worktree: Worktree, inputs: Inputs) -> str:
         with suppress(AiLessonsError):
             # then it is taken again the next time
             acknowledge_forge(worktree, inputs.branch.ref, forge.today)
+    if not forge.ref and forge.stated_in:
+        raise UnsupportedRepository(
+            (
+                f"rules are in force as they stand on {forge.acknowledged}, which "
+                f"{forge.stated_in} states, and no remote here has that address"
+            ),
+            hint=f"git remote add company ADDRESS, here: {worktree.top}",
+        )
     if not forge.ref:
         remedy = "ai-lessons admin audit --acknowledge"
         if not forge.today:
@@ -350,9 +307,8 @@ def derive(
     if inputs.tip is None:
         return BranchView(ref, None, ApprovalPolicy(), {}, {})
     if merges_only or only_look:
-        view = with_alarms(
-            worktree, _Derivation(worktree, inputs, signers, merges_only=merges_only).run()
-        )
+        derived = _Derivation(worktree, inputs, signers, merges_only=merges_only).run()
+        view = with_alarms(worktree, derived, signers)
     else:
         cached = None
         if not anew:
@@ -360,13 +316,13 @@ def derive(
         if not (cached and fits(inputs, cached, signers)):
             cached = None
         if cached and cached.view.tip == inputs.tip:
-            return with_alarms(worktree, cached)
+            return with_alarms(worktree, cached, signers)
         cached = cached and _advanced(worktree, cached, inputs.tip)
         cached = cached or _Derivation(worktree, inputs, signers).run()
         with suppress(AiLessonsError):
             # a repository that cannot be written is derived anew every time
             note(worktree, ref, cached)
-        view = with_alarms(worktree, cached)
+        view = with_alarms(worktree, cached, signers)
     if not only_look:
         advance(worktree, view)
     return view

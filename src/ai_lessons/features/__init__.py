@@ -222,6 +222,14 @@ ROWS: tuple[Feature, ...] = (
         commands=(CommandRow(("admin", "forget"), "commands:forget", after="recover"),),
         answers={"`admin forget`": "jobs:Forgetting"},
     ),
+    Feature(
+        "company",
+        administrators="administrators:Administrators",
+        enrols="enrolment:enrolled",
+        shares="first_sync:shared",
+        doctor={"company": "standing:line"},
+        status={"company": "standing:line"},
+    ),
     Feature("hosts", hosts=":HOSTS"),
     Feature(
         "harvest",

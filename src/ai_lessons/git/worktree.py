@@ -354,6 +354,16 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
     return ""
 
 
+def settings_around(folder: Path) -> Path | None:
+    """The settings of the git repository around a folder, whosever it is; None where there is none."""
+    for top in (folder, *folder.parents):
+        with suppress(OSError):
+            git_dir = _git_dir_of(top)
+            if git_dir is not None:
+                return _common_dir(git_dir) / "config"
+    return None
+
+
 def read_settings(config: Path) -> dict[str, str]:
     """The plain settings of one git config file, `section.key` in lower case.
 

@@ -396,6 +396,11 @@ def synced(value: sharing.Synced, view: View) -> str:
     return "\n".join([moved, *merged, *rows])
 
 
+def synced_tier(value: sharing.Synced, view: View, tier: str) -> str:
+    """The same of a tier that is not the one that is written to."""
+    return f"{line(tier)}: {synced(value, view)}"
+
+
 def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterator[str]:
     """One conflict: how both versions changed the common one.
 

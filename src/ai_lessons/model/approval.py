@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, Protocol, Self
 
 from ai_lessons.errors import InvalidEntry
-from ai_lessons.model import entries, expression
+from ai_lessons.model import Mandate, entries, expression
 from ai_lessons.model.entries import Kind
 from ai_lessons.model.layout import CONFIG_PATH, MARKDOWN_SUFFIXES, place
 from ai_lessons.model.texts import decode
@@ -132,8 +132,13 @@ class Signature(NamedTuple):
 class Signers(Protocol):
     """The signers that count.
 
-    `digest` changes with them; `name` is what lines call this list, None for any name.
+    `digest` changes with them; `name` is what lines call this list, None for any name. `mandate`:
+    what administrators state of the repository.
     """
+
+    @property
+    def mandate(self) -> Mandate | None:  # noqa: D102
+        ...
 
     @property
     def digest(self) -> str:  # noqa: D102
@@ -148,6 +153,7 @@ class Signers(Protocol):
 
 
 class _NoSigners:
+    mandate = None
     digest = "-"
     name = None
 

@@ -68,3 +68,4 @@ def tiers(call: Call) -> None:
     from ai_lessons.features.tiers.states import tier_states
 
     call.answer(tier_states(call.root, call.options()), texts.tiers)
+    call.note(filter(None, [call.settings.places.note]))

@@ -7,11 +7,12 @@ from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.approval.inputs import plain_address
 from ai_lessons.approval.proposals import file_at
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UnsupportedRepository
 from ai_lessons.features.tiers import governance
 from ai_lessons.features.tiers.governance import PolicyValue, PolicyVerdict
-from ai_lessons.git.approval_branch import branch_name, tracking
+from ai_lessons.git.approval_branch import branch_name, remotes, tracking
 from ai_lessons.git.worktree import read_ref
 from ai_lessons.model import USER, config, expression, layout, markdown
 from ai_lessons.model.layout import CONFIG_PATH
@@ -46,6 +47,9 @@ def governed(library: Library, tier: str) -> Governed:
     """
     try:
         repo = library.open(tier)
+        if address := _missing_address(repo):
+            note = f"{repo.store.root} has no remote {address}, so the strictest policies hold"
+            return Governed(repo, governance.strictest(note))
         stated = [_stated(repo, ref, commit) for ref, commit in counting(repo)]
     except NotFound:
         note = f"the repository of {tier} is not on this machine, so the defaults hold"
@@ -57,6 +61,18 @@ def governed(library: Library, tier: str) -> Governed:
         note = f"{repo.store.root} has no approval branch yet, so the defaults hold"
         return Governed(repo, governance.defaults(note))
     return Governed(repo, reduce(governance.stricter, stated))
+
+
+def _missing_address(repo: OpenRepository) -> str:
+    """The address that administrators state of the repository, where no remote here has it."""
+    mandate, worktree = repo.rules.mandate, repo.store.worktree
+    if mandate is None or not mandate.address:
+        return ""
+    stated = plain_address(mandate.address, worktree.top)
+    for address in remotes(worktree).values():
+        if plain_address(address, worktree.top) == stated:
+            return ""
+    return mandate.address
 
 
 def counting(repo: OpenRepository) -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ def _state(place: TierPlace, root: Path, reads: Collection[Path], options: Optio
     if place.root not in reads:
         return TierState(name, ELSEWHERE, path, _why_not(place, options))
     if name == options.places.belongs_to:
-        why = "the project's .ai-lessons.toml names it"
+        why = options.places.because or "the project's .ai-lessons.toml names it"
     try:
         Store(place.root)
     except NoRepository as error:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import app
-from ai_lessons.errors import Conflict, Refused, UsageError
+from ai_lessons import app, extensions
+from ai_lessons.errors import (
+    AiLessonsError,
+    Conflict,
+    NoRepository,
+    NotFound,
+    Refused,
+    UsageError,
+)
 from ai_lessons.interfaces import text_jobs
 from ai_lessons.interfaces.cli import prompts
 from ai_lessons.interfaces.cli.command import Group
@@ -41,10 +49,44 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
 
     It merges and never rebases, because a rebase loses who approved what. Entries that both sides
     changed are merged key by key and line by line where there is no conflict; rules never are.
+
+    In code whose remote is a company's, its repository is cloned or synced, too.
     """
-    done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
+    beside, failed = None, None
+    if not (remote or take or call.settings.places.named):
+        try:
+            beside = _shared_beside(call)
+        except AiLessonsError as error:
+            # the other tier is down, and what is written here has to go out
+            failed = error
+    try:
+        done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
+    except (NotFound, NoRepository) as error:
+        if beside is None:
+            raise failed or error from None
+        # a person's own repository may have no remote
+        done = beside.synced._replace(notes=(*beside.notes, *beside.synced.notes))
+        call.answer(done, partial(text_jobs.synced_tier, tier=beside.tier))
+        return _sync_code(done)
+    if beside:
+        done = done._replace(notes=(*beside.in_words(), *done.notes))
     call.answer(done, text_jobs.synced)
+    if failed:
+        raise failed
+    if beside and beside.needs_a_person:
+        return _sync_code(beside.synced)
     return _sync_code(done)
+
+
+def _shared_beside(call: Call) -> app.sharing.SharedBeside | None:
+    """What a feature shares beside the repository itself."""
+    for _, shared in extensions.added("shares"):
+        beside: app.sharing.SharedBeside | None = shared(
+            call.root, call.options(), ask=call.can_ask
+        )
+        if beside:
+            return beside
+    return None
 
 
 def _sync_code(done: app.sharing.Synced) -> int:
