@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ai_lessons.app.scaffold import hooks_dir
-from ai_lessons.connectors import agent_hosts, host_changes
+from ai_lessons.connectors import agent_hosts, host_changes, managed_hosts
 from ai_lessons.connectors.agent_hosts import Host, Target
 from ai_lessons.connectors.host_changes import HostChange
+from ai_lessons.connectors.managed_hosts import ManagedFile
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.git import external_files
 from ai_lessons.git import hooks as git_hooks
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ai_lessons.model import Where
 
 # of connectors, for the interfaces
-__all__ = ["Host", "HostChange", "Target"]
+__all__ = ["Host", "HostChange", "ManagedFile", "Target"]
 
 
 def hooks(library: Library, job: HookJob) -> tuple[str, ...]:
@@ -96,6 +97,17 @@ def connect(
         )
     host_changes.carry_out(changes)
     return changes
+
+
+def place_for_everybody(folder: Path, names: Sequence[str]) -> tuple[ManagedFile, ...]:
+    """The settings that hosts take from the administrators of a machine, written below a folder.
+
+    NotFound: no such host has any. StorageFailed.
+    """
+    files = list(managed_hosts.managed_files(hooks_dir() / PLUGIN, names))
+    if not files:
+        raise NotFound("settings for everybody of", ", ".join(names))
+    return managed_hosts.place_files(folder, files)
 
 
 def instruct(job: HookJob, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:

@@ -396,6 +396,16 @@ def synced(value: sharing.Synced, view: View) -> str:
     return "\n".join([moved, *merged, *rows])
 
 
+def placed(files: Sequence[program_hooks.ManagedFile], view: View) -> str:
+    """A line for each file of a host, and below it what to know of it."""
+    rows = []
+    for file in files:
+        rows.append(f"{line(file.host)}: {view.short(file.path)}: {file.done}")
+        if file.advice:
+            rows.append(f"  {file.advice}")
+    return "\n".join(rows)
+
+
 def synced_tier(value: sharing.Synced, view: View, tier: str) -> str:
     """The same of a tier that is not the one that is written to."""
     return f"{line(tier)}: {synced(value, view)}"

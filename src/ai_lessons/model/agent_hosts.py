@@ -68,6 +68,11 @@ class HostSettings(NamedTuple):
     module: tuple[str, str] = ("", "")
     # what a user has to do before hooks run
     advice: str = ""
+    # Files for everybody on a machine, below its root, each with what its administrators have to
+    # know: with `#` and the key of our table in it
+    managed: Mapping[str, str] = NOTHING
+    # the key of the command there, of a host whose calls stand alone in them; empty: as elsewhere
+    managed_command: str = ""
 
 
 class ToTell(NamedTuple):

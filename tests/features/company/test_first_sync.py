@@ -139,6 +139,24 @@ def test_a_sync_shares_the_persons_own_repository_and_the_companys(
     assert "enterprise:acme, origin/main: 0 came in, 0 went out" in done.err
 
 
+def test_managed_settings_clone_what_is_missing_and_nothing_else(
+    company: Company, git: Git
+) -> None:
+    ann = company.employee("ann")
+    assert ours(ann, "sync", "--first").code == 0
+    assert "Send a cart whole" in told(ann)
+    place = ann / ".ai/enterprise/acme"
+    before = git(place, "rev-parse", "HEAD")
+    commit = ["commit", "--allow-empty", "-q", "-m", "later"]
+    git(company.forge.parent / "curator", *commit)
+    git(company.forge.parent / "curator", "push", "-q", "origin", "main")
+    again = ours(ann, "sync", "--first")
+    assert (again.code, again.out, again.err) == (0, "", "")
+    assert git(place, "rev-parse", "HEAD") == before
+    elsewhere = run_inside(["sync", "--first"], ann, HOME=str(ann))
+    assert (elsewhere.code, elsewhere.out) == (0, "")
+
+
 def test_a_tier_that_is_named_is_synced_alone(company: Company) -> None:
     ann = company.employee("ann")
     assert ours(ann, "--tier", "user", "sync").code == 3

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from ai_lessons.model import Places, TierPlace
 
 
-def shared(root: Path, options: Options, *, ask: bool) -> sharing.SharedBeside | None:
+def shared(
+    root: Path, options: Options, *, ask: bool, only_missing: bool = False
+) -> sharing.SharedBeside | None:
     """Clone the repository of the company whose code one stands in, or else sync it.
 
     None where code belongs to no company by its remotes. A person without a repository gets one:
-    there goes what they learn. `ask`: as `sharing.sync`. Raises as that, and as `scaffold.clone`.
+    there goes what they learn. `ask`: as `sharing.sync`. `only_missing`: nothing is done where the
+    clone is here. Raises as `sharing.sync`, and as `scaffold.clone`.
     """
     place = company_of(options.places)
-    if place is None:
+    if place is None or (only_missing and place.root.exists()):
         return None
     notes: list[str] = []
     if not place.url and not place.root.exists():

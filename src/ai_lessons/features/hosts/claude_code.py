@@ -36,6 +36,12 @@ class ClaudeCode(AgentHost):
         instructions=("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
         hears={event: (event, "") for event in MOMENTS},
         plugins="enabledPlugins",
+        managed={
+            "etc/claude-code/managed-settings.d/ai-lessons.json#hooks": "",
+            "etc/claude-code/managed-mcp.json#mcpServers": (
+                "with it Claude Code starts no other server: add yours to it, or leave it out"
+            ),
+        },
     )
     transcripts = "projects/**/*.jsonl"
     instructions = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules")

@@ -61,6 +61,10 @@ class Codex(AgentHost):
             "Codex runs hooks once you trusted them at its terminal: start it there; "
             "codex exec leaves others out silently"
         ),
+        managed={
+            "etc/codex/hooks.json#hooks": "",
+            "etc/codex/config.toml#mcp_servers": "where one is there, add the table to it",
+        },
     )
     transcripts = "sessions/**/rollout-*.jsonl*"
     instructions = ("AGENTS.md", "AGENTS.override.md")

@@ -63,6 +63,12 @@ class Copilot(AgentHost):
         },
         head={"version": 1},
         named=True,
+        managed={
+            "etc/github-copilot/policy.d/ai-lessons.json#hooks": (
+                "it has no file of servers for everybody; agents search by the command"
+            ),
+        },
+        managed_command="bash",
     )
     transcripts = "session-state/*/events.jsonl"
     instructions = (

@@ -282,9 +282,18 @@ def _start_folder(variable: str, default: str) -> Path:
 @click.option(
     "--remove", "job", flag_value="uninstall", help="Remove them; all else stays as it was."
 )
+@click.option(
+    "--managed",
+    metavar="FOLDER",
+    help="Write the settings that administrators place for everybody, below a folder.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 def hosts(
-    call: Call, names: tuple[str, ...], job: app.program_hooks.HookJob | None, yes: bool
+    call: Call,
+    names: tuple[str, ...],
+    job: app.program_hooks.HookJob | None,
+    managed: str | None,
+    yes: bool,
 ) -> int:
     """Show the agent hosts on this machine and how we are connected to them.
 
@@ -293,6 +302,13 @@ def hosts(
     With -v every changed line is shown. Exit code 1: settings were left alone.
     """
     where = settings.where(os.environ, call.settings.cwd)
+    if managed is not None:
+        command = "ai-lessons admin hosts --managed FOLDER"
+        call.options().refuse_agents("write settings for everybody", command)
+        folder = call.settings.cwd / os.path.expanduser(managed)
+        placed = app.program_hooks.place_for_everybody(folder, names)
+        call.answer(placed, text_jobs.placed)
+        return int(any(file.done.startswith("left alone") for file in placed))
     if job is None:
         call.answer(app.program_hooks.hosts(where, hook.CHECK), text_jobs.hosts)
         return 0

@@ -34,11 +34,16 @@ to_admin = Group("admin")
 @to_admin.command("sync", examples=["", "--remote origin"])
 @remote_option
 @click.option(
+    "--first",
+    is_flag=True,
+    help="Only clone a company's repository that is missing here, for settings that are managed.",
+)
+@click.option(
     "--take",
     type=click.Choice(["theirs"]),
     help="Where the remote's branch was rewritten or renamed.",
 )
-def sync(call: Call, remote: str | None, take: str | None) -> int:
+def sync(call: Call, remote: str | None, take: str | None, first: bool) -> int:
     """Share: commit what waits, fetch, merge, push.
 
     Exit code 5: a file needs your decision; 8: a push was refused.
@@ -53,6 +58,9 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
     In code whose remote is a company's, its repository is cloned or synced, too.
     """
     beside, failed = None, None
+    if first:
+        beside = _shared_beside(call, only_missing=True)
+        return _answered(call, beside) if beside else 0
     if not (remote or take or call.settings.places.named):
         try:
             beside = _shared_beside(call)
@@ -65,9 +73,7 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
         if beside is None:
             raise failed or error from None
         # a person's own repository may have no remote
-        done = beside.synced._replace(notes=(*beside.notes, *beside.synced.notes))
-        call.answer(done, partial(text_jobs.synced_tier, tier=beside.tier))
-        return _sync_code(done)
+        return _answered(call, beside)
     if beside:
         done = done._replace(notes=(*beside.in_words(), *done.notes))
     call.answer(done, text_jobs.synced)
@@ -78,11 +84,18 @@ def sync(call: Call, remote: str | None, take: str | None) -> int:
     return _sync_code(done)
 
 
-def _shared_beside(call: Call) -> app.sharing.SharedBeside | None:
+def _answered(call: Call, beside: app.sharing.SharedBeside) -> int:
+    """The sync of another tier as the answer."""
+    done = beside.synced._replace(notes=(*beside.notes, *beside.synced.notes))
+    call.answer(done, partial(text_jobs.synced_tier, tier=beside.tier))
+    return _sync_code(done)
+
+
+def _shared_beside(call: Call, *, only_missing: bool = False) -> app.sharing.SharedBeside | None:
     """What a feature shares beside the repository itself."""
     for _, shared in extensions.added("shares"):
         beside: app.sharing.SharedBeside | None = shared(
-            call.root, call.options(), ask=call.can_ask
+            call.root, call.options(), ask=call.can_ask, only_missing=only_missing
         )
         if beside:
             return beside
