@@ -426,7 +426,7 @@ def test_the_example_workflow_opens_a_request_for_each_new_proposal_and_no_secon
         git(tmp_path, "clone", "-q", str(hub), str(runner))
     else:
         program, creates = "glab", ("mr create", "")
-        programs.put("glab", ("mr list", ""), *GLAB, creates)
+        programs.put("glab", ("state=all", ""), *GLAB, creates)
         runner.mkdir()
     lines, variables = script_of(f"harvest-reviews.{forge}.yml")
     address = f"https://{forge}.com/you/shop"
@@ -457,7 +457,7 @@ def test_the_example_workflow_opens_a_request_for_each_new_proposal_and_no_secon
             assert call[call.index("--title") + 1] == title
         if turn == 0:
             listed = put_file(tmp_path / "open.json", json.dumps([{"number": 1, "iid": 1}]))
-            told = ("pr list --head", listed) if forge == "github" else ("mr list", listed)
+            told = ("pr list --head", listed) if forge == "github" else ("state=all", listed)
             programs.put(program, told, *(GH if forge == "github" else GLAB), creates)
             if forge == "gitlab":
                 shutil.rmtree(runner)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -243,4 +244,4 @@ def _unreachable(
 
 
 def _command(forge: Forge, words: list[str]) -> str:
-    return " ".join([forge.program, *words])
+    return shlex.join([forge.program, *words])
