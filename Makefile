@@ -64,7 +64,7 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml
 $(VENV)/dev: $(VENV)/installed
 	@echo "installing the tools for tests into $(VENV)"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
-	@$(INSTALL) --editable ".[intake,checks]" --requirement $(VENV)/dev.txt
+	@$(INSTALL) --editable ".[intake,checks,otel]" --requirement $(VENV)/dev.txt
 	@touch $@
 
 # one process compiles what in a fresh clone each process of the tests would compile for itself

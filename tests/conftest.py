@@ -47,7 +47,7 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """A fresh home with a git identity and nothing else; everything of ours or git's in the environment is gone."""
     home = tmp_path_factory.mktemp(f"home{next(_folders)}", numbered=False)
     for name in list(os.environ):
-        if name.startswith(("GIT_", "AI_LESSONS_", "XDG_")) or name in AGENTS:
+        if name.startswith(("GIT_", "AI_LESSONS_", "XDG_", "OTEL_")) or name in AGENTS:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("SHELL", "/bin/bash")  # which CI may not have

@@ -106,6 +106,8 @@ class Feature(NamedTuple):
     - `past`: what past sessions say for a proposal, see `app.pending_rules`; `figures`: what
       stored entries would have changed in them, as rows of name and value. It takes a while.
     - `doctor` and `status`: checks by the name of their line, see `app.health`.
+    - `measures`: what is done with how long a hook, a check or a search took, by the variable of the
+      environment that asks for it, see `interfaces.measures`.
     - `outdated`: reasons to look at an entry again, `unseen`: names of code that is not here, so
       that it cannot be looked at, and `stale`: entries whose source moved on, see `app.outdated`;
       `refresh`: takes in what moved on, see `features.intake.refreshing`.
@@ -165,6 +167,7 @@ class Feature(NamedTuple):
     figures: str = ""
     doctor: Mapping[str, str] = NOTHING
     status: Mapping[str, str] = NOTHING
+    measures: Mapping[str, str] = NOTHING
     outdated: str = ""
     unseen: str = ""
     stale: str = ""
@@ -257,6 +260,15 @@ def named(what: str) -> dict[str, str]:
         for name, place in getattr(feature, what).items():
             places[name] = feature.place(place)
     return places
+
+
+def measuring(environ: Mapping[str, str]) -> list[Any]:
+    """What features do with how long a call took, where a variable asks for it."""
+    places = dict[str, None]()
+    for variable, place in named("measures").items():
+        if environ.get(variable):
+            places[place] = None
+    return [load(place) for place in places]
 
 
 @cache

@@ -264,4 +264,12 @@ ROWS: tuple[Feature, ...] = (
         figures="texts:figures",
         answers={"`contribute harvest`": "drafts:HarvestedLesson[]"},
     ),
+    Feature(
+        "telemetry",
+        doctor={"telemetry": "jobs:check"},
+        measures={
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "records:record",
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "records:record",
+        },
+    ),
 )

@@ -25,6 +25,7 @@ from ai_lessons.app.daemon_client import DaemonClient
 from ai_lessons.app.told import Context
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.interfaces import hook, library_options
+from ai_lessons.interfaces.measures import measured
 from ai_lessons.model import agent_hosts, expression
 from ai_lessons.model.agent_hosts import ToTell, text_at
 from ai_lessons.model.decisions import DENY, strongest
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ai_lessons.app.options import Options
+    from ai_lessons.interfaces.measures import Figures
     from ai_lessons.model.agent_hosts import AgentHost
     from ai_lessons.model.edits import Edit
     from ai_lessons.model.plain import AgentText
@@ -79,20 +81,33 @@ def run(
         if event is None:
             return ""
         name = event.moment.value
-        with ExitStack() as stack:
+        environ = {} if explain else os.environ
+        with measured(hook.OPERATION, environ, began) as asked, ExitStack() as stack:
+            figures = note_event(asked, event)
             chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
             if not explain and (event.moment is not Moment.BEGIN or chosen.warm):
                 watch.cancel()
                 watch = _deadline(hook.PATIENCE, began)
             asking = partial(_client, chosen, stack, explain)
             if explain or not chosen.warm:
-                return respond(event, chosen, os.environ, asking, explain=explain)
-            return _soon(event, chosen, asking)
+                return respond(event, chosen, os.environ, asking, figures, explain=explain)
+            return _soon(event, chosen, asking, figures)
     except (Exception, _TooMuchWork) as error:  # noqa: BLE001  # whatever it is, the host goes on
         hook.log(f"{name}: {type(error).__name__}: {error}")
         return ""
     finally:
         watch.cancel()
+
+
+def note_event(figures: Figures | None, event: AgentEvent) -> Figures:
+    """What is counted of an event: its moment, and the host if it is one of ours."""
+    if figures is None:
+        # nobody asks for it
+        return {}
+    figures["event"] = event.moment.value
+    figures["host"] = agent_hosts.called(event.host).id
+    figures["outcome"] = "silent"
+    return figures
 
 
 def _client(chosen: Settings, stack: ExitStack, warm: bool, terms: Options) -> DaemonClient:
@@ -120,7 +135,12 @@ class _TooMuchWork(BaseException):
     """The hook used up its CPU time."""
 
 
-def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], DaemonClient]) -> str:
+def _soon(
+    event: AgentEvent,
+    chosen: Settings,
+    asking: Callable[[Options], DaemonClient],
+    figures: Figures,
+) -> str:
     """The answer by words alone, within the CPU time `WORK`.
 
     The helper is started for later events.
@@ -135,7 +155,7 @@ def _soon(event: AgentEvent, chosen: Settings, asking: Callable[[Options], Daemo
     try:
         # CPU time, so that the load of the machine does not matter
         signal.setitimer(signal.ITIMER_PROF, WORK)
-        text = respond(event, chosen, os.environ, lambda _: client)
+        text = respond(event, chosen, os.environ, lambda _: client, figures)
         if client.missed:
             missed = "nothing was compared by meaning"
         else:
@@ -161,10 +181,14 @@ def respond(
     chosen: Settings,
     environ: Mapping[str, str],
     asking: Callable[[Options], DaemonClient],
+    figures: Figures,
     *,
     explain: bool = False,
 ) -> str:
-    """The answer to an event with these settings and this environment. Raises as `handle_event`."""
+    """The answer to an event with these settings and this environment. Raises as `handle_event`.
+
+    What is done about it is noted in `figures`.
+    """
     if event.moment is Moment.BEGIN and not explain:
         _name_to_commands(environ, event.session)
     event = event._replace(host=event.host or chosen.agent or "")
@@ -181,10 +205,12 @@ def respond(
     enforced = enforced_at(client, event)
     person = words.for_person(enforced.for_person)
     if enforced.holds:
+        figures["outcome"] = "held"
         return answer(
             event, words.held(enforced.holds), enforced.decision, holds=True, person=person
         )
     if enforced.decision == DENY:
+        figures["outcome"] = DENY
         return answer(event, words.kept(enforced.breaches), DENY, person=person)
     if event.moment in host.takes_no_text_at:
         if explain:
@@ -205,6 +231,8 @@ def respond(
         return telling.explained(enforced.explained)
     text = joined(words.kept(enforced.breaches, enforced.waiting), telling.text)
     decision = strongest((telling.decision, enforced.decision))
+    if text:
+        figures["outcome"] = decision or "told"
     return answer(event, text, decision, person=person)
 
 
@@ -230,6 +258,7 @@ def _deadline(seconds: float, began: float) -> Timer:
     """End the process with exit code 0 this many seconds after it began."""
 
     def end() -> None:
+        hook.note_timeout(began)
         hook.log(
             f"no answer within {seconds:.0f} s; a first look at a big repository: "
             "ai-lessons admin reindex"

@@ -30,7 +30,8 @@ from ai_lessons.app.options import Options
 from ai_lessons.app.reusable_library import ReusableLibrary
 from ai_lessons.app.search_index import Embedders
 from ai_lessons.app.workspace import Library
-from ai_lessons.interfaces import agent_hook, library_options
+from ai_lessons.interfaces import agent_hook, hook, library_options
+from ai_lessons.interfaces.measures import measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -174,7 +175,7 @@ class Helper:
 
         What the hook would answer, with the environment that it was called in.
         """
-        event_text, environ, cwd = daemon_client.unpacked(data)
+        event_text, environ, cwd, began = daemon_client.unpacked(data)
         event = agent_hook.parse(event_text, Path(cwd), environ.get(agent_hook.AGENT_VARIABLE, ""))
         if event is None:
             return ""
@@ -191,11 +192,16 @@ class Helper:
         options = Options(
             **daemon_client.travelling(library_options(chosen)._replace(session=event.session))
         )
-        return self._with(
-            chosen.repo,
-            options,
-            lambda library: agent_hook.respond(event, chosen, environ, partial(asking, library)),
-        )
+        # one clock for all processes of a machine; where this fails, the hook does it and counts it
+        with measured(hook.OPERATION, environ, began, failures=False) as figures:
+            noted = agent_hook.note_event(figures, event)
+            return self._with(
+                chosen.repo,
+                options,
+                lambda library: agent_hook.respond(
+                    event, chosen, environ, partial(asking, library), noted
+                ),
+            )
 
     def _with(self, root: Path, options: Options, job: Callable[[Library], T]) -> T:
         """Do a job on the library of this repository, for a caller with these options."""

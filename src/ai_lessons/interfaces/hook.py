@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons import settings
@@ -27,6 +28,8 @@ PATIENCE, PATIENCE_TO_BEGIN = 2, 10
 # bytes of an event in which its name is
 BEGINNING = 4096
 LOG = "agent-hooks.log"
+# as features that count hooks call one
+OPERATION = "hook"
 # an event of our own: does the installed hook run?
 CHECK = b'{"hook_event_name": "ai-lessons-check"}'
 
@@ -45,7 +48,7 @@ def main(without_helper: Callable[[bytes, float], str]) -> None:
         signal.alarm(0)
         answer = None
         if data != CHECK:
-            answer = _of_helper(data)
+            answer = _of_helper(data, began)
         if answer is None:
             text = without_helper(data, began)
         else:
@@ -85,9 +88,19 @@ def _no_event(*_: object) -> None:
     os._exit(0)
 
 
-def _give_up(*_: object) -> None:
+def _give_up(began: float, *_: object) -> None:
+    note_timeout(began)
     log("the helper did not answer in time")
     os._exit(0)
+
+
+def note_timeout(began: float) -> None:
+    """Let a hook that ends without an answer be counted, where hooks are."""
+    from ai_lessons.interfaces.measures import measured
+
+    with measured(OPERATION, os.environ, began) as figures:
+        if figures is not None:
+            figures["outcome"] = "timeout"
 
 
 def begins(data: bytes) -> bool:
@@ -99,15 +112,18 @@ def begins(data: bytes) -> bool:
     return b"sessionstart" in named or b"subagentstart" in named
 
 
-def _of_helper(data: bytes) -> str | None:
-    """The helper's answer to the event; None: there is no helper, or it cannot answer this one."""
+def _of_helper(data: bytes, began: float) -> str | None:
+    """The helper's answer to the event; None: there is no helper, or it cannot answer this one.
+
+    `began`: when the host began to wait, on the monotonic clock.
+    """
     if os.environ.get("AI_LESSONS_WARM", "1").lower() in settings.FALSE:
         return None
-    before = signal.signal(signal.SIGALRM, _give_up)
+    before = signal.signal(signal.SIGALRM, partial(_give_up, began))
     signal.alarm(PATIENCE_TO_BEGIN if begins(data) else PATIENCE)
     try:
         if folder := settings.warm_folder(os.environ, settings.folders(os.environ).state):
-            asked = data, dict(os.environ), os.getcwd()
+            asked = data, dict(os.environ), os.getcwd(), began
             return str(
                 daemon_client.ask(folder / daemon_client.program(), asked, daemon_client.HOOK)
             )

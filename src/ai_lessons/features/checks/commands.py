@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.command(
     "check",
     cls=Command,
+    measured="check",
     examples=[
         "",
         "src --since origin/main",
@@ -65,6 +66,8 @@ def check(call: Call, /, paths: tuple[str, ...], form: str, warn: bool, **how: A
     checked = runner.check(call.library, paths, **how)._replace(warn=warn)
     if form != "text" or call.json:
         checked = in_ci.with_origin(call.library, checked)
+    call.figures |= {"files": checked.files, "allowed": checked.allowed}
+    call.figures["findings"] = sum(finding.level != "note" for finding in checked.findings)
     if form == "text":
         call.answer(checked, report.as_text)
     else:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import Library
     from ai_lessons.interfaces.cli.command import Tool
     from ai_lessons.interfaces.cli.text_input import Edits
+    from ai_lessons.interfaces.measures import Figures
     from ai_lessons.interfaces.output import AgentText
     from ai_lessons.settings import Settings
 
@@ -49,6 +50,8 @@ class Call:
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
+        # numbers that a command says of its answer, see `interfaces.measures`
+        self.figures: Figures = {}
 
     @cached_property
     def settings(self) -> Settings:

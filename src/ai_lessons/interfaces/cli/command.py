@@ -103,7 +103,7 @@ class Command(HelpfulCommand):
     Perhaps a `tool` for agents.
 
     An example is what follows the command, or has `{}` in its place. The function gets the `Call`
-    first.
+    first. `measured`: as what features count and time it, see `interfaces.measures`.
     """
 
     alias_of: str | None = None
@@ -114,9 +114,11 @@ class Command(HelpfulCommand):
         examples: Sequence[str] = ("",),
         tool: Tool | None = None,
         common: str = "",
+        measured: str = "",
         **kwargs: Any,
     ) -> None:
         self.examples, self.tool, self.common = examples, tool, tuple(common.split())
+        self.measured = measured
         kwargs["params"] = kwargs["params"] + global_options(hidden=True)
         kwargs["callback"] = click.pass_obj(kwargs["callback"])
         kwargs["context_settings"] = CONTEXT
@@ -124,6 +126,18 @@ class Command(HelpfulCommand):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it. Raises Interrupted: Ctrl-C was pressed."""
+        if not self.measured:
+            return self._run(ctx)
+        from ai_lessons.interfaces.measures import measured
+
+        with measured(self.measured, os.environ) as figures:
+            if figures is not None:
+                ctx.obj.figures = figures
+                if self.tool and ctx.obj.tool:
+                    figures["tool"] = self.tool.name
+            return self._run(ctx)
+
+    def _run(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:

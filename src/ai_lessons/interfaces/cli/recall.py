@@ -42,6 +42,7 @@ def recall() -> None:
 
 @recall.command(
     "search",
+    measured="search",
     examples=[
         '"workflow transitions"',
         '"workflow" --type script --version v3 --limit 5',
@@ -111,8 +112,10 @@ def search(
         answer = call.ask("search", query)
     if isinstance(answer, Context):
         text: Any = interfaces.text_jobs.context
+        call.figures["results"] = len(answer.entries)
     else:
         text = interfaces_text.answer
+        call.figures["results"] = len(answer.hits)
     call.answer(answer, text)
 
 

@@ -1,0 +1,28 @@
+"""What the doctor says of telemetry."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ai_lessons.features.telemetry.records import SENDING, destination, folder_of
+
+if TYPE_CHECKING:
+    from ai_lessons.app.workspace import RepositorySession
+
+
+def check(_repo: RepositorySession) -> tuple[str, str, str]:
+    """The line of the doctor: state, what there is, what mends it."""
+    to = destination(os.environ)
+    if not to.endpoint:
+        return "ok", f"off: {to.why_not}", ""
+    if to.why_not:
+        state = "warning" if to.remedy else "ok"
+        return state, f"nothing is sent: {to.why_not}", to.remedy
+    host = urlsplit(to.endpoint).hostname or "the collector"
+    # what is being sent now is there for a moment, too
+    if (folder_of(os.environ) / SENDING).exists():
+        why = f"{host} did not take the last counts and durations, which wait"
+        return "warning", why, "look whether it answers at OTEL_EXPORTER_OTLP_ENDPOINT"
+    return "ok", f"counts and durations of hooks, checks and searches go to {host}", ""
