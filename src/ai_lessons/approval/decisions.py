@@ -181,7 +181,8 @@ def _commit_on(
         about = [(approval.ENTRY_TRAILER, request.entry), (approval.PROPOSED_TRAILER, branch)]
     message = message_of(request.subject, [*request.trailers, *about], request.actor)
     tree = _tree_with(store, draft, base, files)
-    commit = by.write(draft, tree, [base], approval.with_report(message, request.report))
+    text, author = approval.with_report(message, request.report), request.actor.author
+    commit = by.write(draft, tree, [base], text, author or "")
     if old:
         log = f"commit: {request.subject}"
     else:
@@ -472,15 +473,14 @@ def _refuse(proposal: OpenProposal, trunk: Trunk, by: identity.Author) -> None:
         hint = "propose it again on the text that is there now, and reject this one"
         raise Conflict(f"{branch} cannot be taken as it is: {proposal.faults[0]}", hint=hint)
     user = person((by.committer() or "").encode())
-    if trunk.view.policy.distinct and any(user.same(author) for author in proposal.suggested_by):
-        hint = "approval.distinct in the settings of the repository says so"
-        raise Refused(
-            (
-                f"{user.name or user.email} wrote this proposal, and {trunk.name} asks for "
-                "another person to approve it"
-            ),
-            hint=hint,
-        )
+    # a server commits what others wrote: its own person is none who may approve it
+    for made, people in (("wrote", proposal.suggested_by), ("committed", proposal.committed_by)):
+        if trunk.view.policy.distinct and any(user.same(maker) for maker in people):
+            name = user.name or user.email
+            raise Refused(
+                f"{name} {made} this proposal, and {trunk.name} asks for another person to approve it",
+                hint="approval.distinct in the settings of the repository says so",
+            )
 
 
 def _drop_branches(store: Store, several: Sequence[OpenProposal]) -> list[str]:

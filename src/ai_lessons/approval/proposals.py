@@ -280,8 +280,9 @@ class OpenProposal(NamedTuple):
 
     `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same
     without a remote. `entry` is an id and `path` its file. `foreign` are changed files of other
-    entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last first;
-    `at` is in seconds since 1970; `report` is the text of the commit between subject and trailers;
+    entries, `faults` other reasons against a merge. `suggested_by` are its authors, the last first,
+    `committed_by` those who committed what they wrote; `at` is in seconds since 1970; `report` is
+    the text of the commit between subject and trailers;
     `batch` names the import that made it, and `makers` are the author and committer of that.
     """
 
@@ -301,6 +302,7 @@ class OpenProposal(NamedTuple):
     report: str = ""
     batch: str = ""
     makers: tuple[Person, ...] = ()
+    committed_by: tuple[Person, ...] = ()
 
     @property
     def is_rule(self) -> bool:
@@ -450,6 +452,7 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
     double = _place_beside(trunk, entry, own_pieces) if new and name.startswith(PROPOSALS) else ""
     messages = [commit.info.message for commit in commits]
+    own_commits = [made for made in commits if len(made.parents) < 2]
     batch, makers = _batch_of(commits)
     return OpenProposal(
         ref=ref,
@@ -460,9 +463,8 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         path=_main(sides, sides.after if piece.new else sides.before, piece.path),
         sort="removal" if not new else "edit" if old else "new",
         pieces=own_pieces,
-        suggested_by=tuple(
-            dict.fromkeys(made.info.author for made in commits if len(made.parents) < 2)
-        ),
+        suggested_by=tuple(dict.fromkeys(made.info.author for made in own_commits)),
+        committed_by=tuple(dict.fromkeys(made.info.committer for made in own_commits)),
         at=commits[0].info.committed,
         trailers=trailers(messages[0]),
         foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
