@@ -124,6 +124,8 @@ class Feature(NamedTuple):
     - `administrators`: a class that reads the file of the administrators of a machine, and
       `enrols`: to which tier of an enterprise code belongs by itself, see `settings`.
     - `shares`: what a sync shares beside the repository itself, see `interfaces.cli.sharing`.
+    - `door`: who may call the server over HTTP, and as whom, where `config.toml` has a table of the
+      feature's name, see `interfaces.mcp.callers.Door`.
     - `prompts`: of MCP, for the one client of standard streams, see `interfaces.mcp.server`.
     - `exports`: forms of `admin export`, see `features.transfer.sites`.
     - `skills`: the files of skills that MCP serves, see `interfaces.mcp.skills.served_skills`.
@@ -182,6 +184,7 @@ class Feature(NamedTuple):
     administrators: str = ""
     enrols: str = ""
     shares: str = ""
+    door: str = ""
     prompts: tuple[PromptRow, ...] = ()
     exports: Mapping[str, str] = NOTHING
     skills: str = ""

@@ -80,10 +80,11 @@ class Hooks(NamedTuple):
 class Settings(NamedTuple):
     """Everything that is needed to open a library. Paths are absolute; none need exist.
 
-    `repo` is written to and has the name `tier`. `agent` is
-    the calling agent, by the variable or file `agent_by`; None for a person. `warm` is the folder
-    of the helper process; None: it is off. `folders_of_features`: what a person states for keys
-    that features add.
+    `repo` is written to and has the name `tier`. `agent` is the calling agent, by the variable or
+    file `agent_by`; None for a person. `author`: the person for whom a server works, see
+    `app.options.Options`. `warm` is the folder of the helper process; None: it is off.
+    `folders_of_features`: what a person states for keys that features add; `tables_of_features`: as
+    it stands there, for features with a `door`.
     """
 
     repo: Path
@@ -94,6 +95,7 @@ class Settings(NamedTuple):
     model_dir: Path | None = None
     agent: str | None = None
     agent_by: str = ""
+    author: str | None = None
     session: str | None = None
     offline: bool = False
     virtual_env: Path | None = None
@@ -102,6 +104,7 @@ class Settings(NamedTuple):
     agents: Agents = Agents()
     hooks: Hooks = Hooks()
     folders_of_features: Mapping[str, Path] = MappingProxyType({})
+    tables_of_features: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def whereabouts(self) -> str:
@@ -195,6 +198,7 @@ def load(
         agents=_agents(table, file),
         hooks=_hooks(table, file),
         folders_of_features={key: path for key, path in stated.items() if path is not None},
+        tables_of_features={key: table[key] for key in _tables_of_features() if key in table},
     )
 
 
@@ -283,6 +287,18 @@ def _keys_of_features() -> list[str]:
     return features
 
 
+def _tables_of_features() -> list[str]:
+    """The tables that features read themselves; each is called as its feature."""
+    # as above
+    from ai_lessons import extensions  # noqa: PLC0415
+
+    names: list[str] = []
+    for feature in extensions.rows():
+        if feature.door:
+            names.append(feature.name)
+    return names
+
+
 def _folder(
     environ: Mapping[str, str], here: Path, table: Mapping[str, Any], file: Path, key: str
 ) -> Path | None:
@@ -306,7 +322,8 @@ def unknown_keys(
     inside = (
         line for name, value, keys in below for line in _unknown(value, keys, file, f"{name}.")
     )
-    return [*_unknown(table, (*KEYS, *_keys_of_features()), file), *inside]
+    keys = (*KEYS, *_keys_of_features(), *_tables_of_features())
+    return [*_unknown(table, keys, file), *inside]
 
 
 def _warm(

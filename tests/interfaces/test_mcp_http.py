@@ -1,83 +1,26 @@
 """Over HTTP: the official client, and requests as nobody's client would send them."""
 
-import http.client
 import json
 import signal
 import socket
-import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import anyio
 import httpx2
 import pytest
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from ai_lessons.app.search import PROMPT
 from ai_lessons.errors import Refused, StorageFailed, UsageError
 from ai_lessons.interfaces.mcp import over_http
-from interfaces.mcp_world import PROGRAM, connected
-from interfaces.world import Run, environment
+from interfaces.http_world import ACCEPTED, LIST, PATIENCE, Served, serving, with_headers
+from interfaces.mcp_world import connected
+from interfaces.world import Run
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-
-
-PATIENCE = 600.0  # seconds; a busy machine may need more than the five of a client
-
-
-class Served(NamedTuple):
-    url: str
-    host: str
-    port: int
-    process: subprocess.Popen[str]
-
-    def post(self, body: bytes, headers: Mapping[str, str]) -> int:
-        """The status of one request; `Host` only as given."""
-        line = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
-        try:
-            line.putrequest("POST", "/mcp", skip_host="Host" in headers)
-            for name, value in {**ACCEPTED, "Content-Length": str(len(body)), **headers}.items():
-                line.putheader(name, value)
-            line.endheaders()
-            line.send(body)
-            return line.getresponse().status
-        finally:
-            line.close()
-
-    def ask(self, **headers: str) -> int:
-        return self.post(json.dumps(LIST).encode(), headers)
-
-
-@contextmanager
-def serving(*args: str) -> Iterator[Served]:
-    process = subprocess.Popen(
-        [*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment()
-    )
-    with process:
-        try:
-            assert process.stderr
-            url = process.stderr.readline().rpartition(" ")[2].strip()
-            assert url.startswith("http://"), url
-            host, _, port = url.removeprefix("http://").removesuffix("/mcp").rpartition(":")
-            yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process)  # noqa: S104
-        finally:
-            process.kill()
-
-
-@asynccontextmanager
-async def with_header(url: str, authorization: str) -> AsyncIterator[Any]:
-    """A client's transport that sends this with every request."""
-    async with (
-        httpx2.AsyncClient(headers={"Authorization": authorization}, timeout=PATIENCE) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
 
 
 @pytest.fixture
@@ -195,7 +138,7 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
             403,
             421,
         }  # a tunnel
-        with connected(with_header(here.url, right)) as agent:
+        with connected(with_headers(here.url, {"Authorization": right})) as agent:
             assert agent.call("search", query="workflow")["lessons"]
 
 

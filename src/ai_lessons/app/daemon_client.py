@@ -89,7 +89,7 @@ JOBS: Mapping[str, tuple[str, str]] = {
 # Options that do not travel.
 # What only the caller can do, and what a server holds back from its own callers.
 _CALLERS_OWN = frozenset(
-    ("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm")
+    ("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm", "author")
 )
 
 

@@ -24,18 +24,25 @@ def no_progress(_what: str, _done: int, _total: int) -> None:
 class Limits(NamedTuple):
     """Files a caller may name.
 
-    Below `root`, and none that is `secret_file` (device, inode) or holds the `secret`.
+    Below `root`, and none that is `secret_file` (device, inode) or holds the `secret`. `closed`:
+    none at all.
     """
 
     root: Path | None = None
     secret: bytes = b""
     secret_file: tuple[int, int] | None = None
+    closed: bool = False
 
     def refuse_place(self, path: Path) -> None:
         """Look at where a path leads, links followed; the file need not exist.
 
         Raises Refused: outside of `root`.
         """
+        if self.closed:
+            raise Refused(
+                "this server reads no files of its machine for its callers",
+                hint="who runs it may name a folder: --root",
+            )
         if self.root is None:
             return
         # a link may lead out of the folder
@@ -70,7 +77,8 @@ class Options(NamedTuple):
     `ask_source(doc, path, file)` before a doc is read from elsewhere than before. `agent` calls if
     no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
     opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory;
-    None: none. `virtual_env`: the environment of Python that is active. `outcomes`: whether hooks
+    None: none. `author`: the person for whom a server writes, `Name <address>`; None: the user whom
+    git knows. `virtual_env`: the environment of Python that is active. `outcomes`: whether hooks
     write down what sessions show of entries that they told. `measure`: whether lessons are left out
     now and then, on purpose, to see whether they make a difference. `until`: when a hook has to
     answer with what is known, on the monotonic clock; 0: when all is read.
@@ -84,6 +92,7 @@ class Options(NamedTuple):
     index_dir: str | None = None
     agent: str | None = None
     agent_by: str = ""
+    author: str | None = None
     session: str | None = None
     tier: str = USER
     offline: bool = False

@@ -247,11 +247,13 @@ class RepositorySession(OpenRepository):
             (key, app.secrets.masked(value))
             for key, value in (*trailers, *self.refuse_secrets(changes))
         ]
+        actor = app.write_checks.actor(self)
+        if all(change.data is AS_IT_IS for change in changes):
+            # an edit that lay on the disk is of the user here, for whomever we work
+            actor = actor._replace(author=None)
         self.events.share()
         self.set_autocommit()
-        return self.store.apply(
-            Job(app.secrets.masked(subject), changes, trailers, app.write_checks.actor(self))
-        )
+        return self.store.apply(Job(app.secrets.masked(subject), changes, trailers, actor))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written; trailers.

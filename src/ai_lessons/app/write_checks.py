@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.app import secrets as app_secrets
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.git.files import read_file
+from ai_lessons.git.identity import NO_IDENTITY
 from ai_lessons.git.plumbing import identity
 from ai_lessons.git.store import Actor, Change
 from ai_lessons.model import layout, markdown
@@ -170,11 +171,19 @@ def _allowed(texts: Mapping[str, str]) -> set[str]:
 
 
 def actor(repo: OpenRepository) -> Actor:
-    """Who is working here, for the trailers."""
+    """Who is working here, for the trailers, and for whom.
+
+    Raises Refused: for another person, and git does not know who we are.
+    """
     agent, session = (
         name and app_secrets.masked(name) for name in (repo.options.agent, repo.options.session)
     )
-    return Actor(agent=agent, session=session)
+    author = repo.options.author
+    if author and not identity(repo.store.worktree):
+        # without a committer of our own the author would become it
+        message, _, hint = NO_IDENTITY.partition("; ")
+        raise Refused(message, hint=hint)
+    return Actor(agent=agent, session=session, author=author)
 
 
 def refuse_waiting(repo: OpenRepository) -> None:

@@ -230,6 +230,7 @@ ROWS: tuple[Feature, ...] = (
         doctor={"company": "standing:line"},
         status={"company": "standing:line"},
     ),
+    Feature("gateway", door="door:door"),
     Feature("hosts", hosts=":HOSTS"),
     Feature(
         "harvest",

@@ -68,11 +68,13 @@ class Change(NamedTuple):
 class Actor(NamedTuple):
     """The agent and session behind a job, which become trailers.
 
-    The author is the user whom git knows here.
+    `author`: the person in whose name a server writes, `Name <address>`; None: the user whom git
+    knows here. The committer is always that user.
     """
 
     agent: str | None = None
     session: str | None = None
+    author: str | None = None
 
 
 class Job(NamedTuple):
@@ -208,8 +210,14 @@ class Store:
 
         Then try to commit it together with all jobs that wait. Raises Conflict: a file is not as
         expected, or its path is taken. Refused: a path outside, through a link, or with a name that
-        we do not create. StorageFailed. NotFound: no file to commit. UsageError: a path twice.
+        we do not create; nothing is committed here, and the name of an author would be lost.
+        StorageFailed. NotFound: no file to commit. UsageError: a path twice.
         """
+        if job.actor.author and not (self.autocommit and self._takes_notes):
+            raise Refused(
+                f"nothing is committed in {self.root}, so the name of the author would be lost",
+                hint="serve a repository that commits what is written",
+            )
         with shared_files(self.worktree):
             name = self._put(job)
             if not job.changes:
@@ -348,7 +356,9 @@ class Store:
                 if self.autocommit:
                     head = self.head().commit
                 zone = time.localtime(now).tm_gmtoff
-                intent = PendingCommit(new_name(), message, int(now), zone, paths, head=head)
+                intent = PendingCommit(
+                    new_name(), message, int(now), zone, paths, job.actor.author, head
+                )
                 written = b"".join(
                     change.data for change in job.changes if isinstance(change.data, bytes)
                 )

@@ -25,7 +25,7 @@ if not TYPE_CHECKING:
 
 # Fields of the same name in both.
 SAME = (
-    "cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "virtual_env", "places", "warm",
+    "cwd", "model_dir", "index_dir", "agent", "agent_by", "author", "session", "tier", "offline", "virtual_env", "places", "warm",
 )  # fmt: skip
 
 

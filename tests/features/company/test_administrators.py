@@ -144,3 +144,19 @@ def test_keys_that_mean_nothing_are_named_by_the_doctor(
     (Path.home() / ".ai/enterprise/acme").mkdir(parents=True)
     told = run_inside(["admin", "doctor"], code).out
     assert "unknown key 'enterprise.acme.singers' is passed over (did you mean signers?)" in told
+
+
+def test_nobody_is_answered_over_http_while_the_file_does_not_count(
+    place: Place, run: Run, own: Path
+) -> None:
+    """A gateway may stand in it, and without it whoever calls would be answered."""
+    place('offline = "yes"')
+    done = run("admin", "mcp", "--http", "127.0.0.1:0")
+    assert (done.code, "it may state a gateway" in done.err) == (8, True), done.err
+
+
+def test_a_gateway_that_administrators_state_holds(place: Place, run: Run, own: Path) -> None:
+    pytest.importorskip("ai_lessons.features.gateway")
+    place('[gateway]\nname_header = "X-User"\ndomain = "acme.example"\nloopback = true\n')
+    done = run("admin", "mcp", "--http", "127.0.0.1:0")
+    assert "nothing to serve but your own repository" in done.err

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from interfaces.http_world import serving, with_headers
 from interfaces.mcp_peer import served
 from interfaces.mcp_world import connected, inside, text
-from interfaces.test_mcp_http import TOKEN, serving, with_header
+from interfaces.test_mcp_http import TOKEN
 from interfaces.test_mcp_stdio import MANY, ended
 from interfaces.test_one_door import NAME, is_behind
 from real_world import put_file
@@ -118,7 +119,7 @@ def test_the_token_of_a_server_is_never_taken_under_whatever_name(
     (tmp_path / "copy.md").write_text(f"# Notes\n\nIt is {TOKEN}.\n")
     with (
         serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as http,
-        connected(with_header(http.url, f"Bearer {TOKEN}")) as agent,
+        connected(with_headers(http.url, {"Authorization": f"Bearer {TOKEN}"})) as agent,
     ):
         for name in ("token", "hard.md", "soft.md", "copy.md"):
             refusal = agent.fails("add_resource", type="doc", path=str(tmp_path / name))

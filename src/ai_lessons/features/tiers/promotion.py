@@ -232,7 +232,9 @@ class _Promotion:
         enterprise, to = self.library.open(decision.enterprise), self.target.options.tier
         enterprise.current()
         copy = self._to_release(original, enterprise)
-        by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
+        by = self.library.options.author
+        if not by:
+            by = identity(self.library.primary.store.worktree, "AUTHOR") or "A person"
         report = (
             f"{by} asks to let {self.summary.kind} {self.summary.id} go from {self.source.options.tier} to {to},\n"
             f"exactly as it stands here. {decision.stated}.\n\n"

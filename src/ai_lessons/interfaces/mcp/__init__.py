@@ -255,12 +255,8 @@ def mcp(
     # the folder as it was at the start: it may be removed while we serve
     load = partial(settings.load, os.environ, cwd, repo=call.repo, tier=call.tier)
     if http is not None:
-        where, file = over_http.place(http), Path(token_file) if token_file else None
-        token = over_http.token_of(file, where)
-        pool = sessions.SessionPool(load, limits=over_http.limits(below, file, token))
-        if file is not None:
-            over_http.refuse_shared(file, pool)
-        serve = partial(over_http.serve, where=where, token=token, names=allow_host)
+        file = Path(token_file) if token_file else None
+        pool, serve = over_http.opened(load, http, file, root=below, names=allow_host)
     else:
         # over standard streams a process is one session of one agent; over HTTP many share it
         name = f"mcp-{os.urandom(4).hex()}"

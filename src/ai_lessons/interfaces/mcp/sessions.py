@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
+# How many libraries are held open for jobs that read
+KEPT = 4
 
 LOG = logging.getLogger(__name__)
 NO_LIMITS = Limits()
@@ -39,10 +41,15 @@ class Stopping(BaseException):
     """
 
 
+def no_note(_what: str, _code: int) -> None:
+    """Notes of a server that does not know who calls."""
+
+
 class SessionPool:
     """Libraries on the repository that the settings name, for many threads.
 
-    `limits`: the files callers may name.
+    `load` gives the settings of the caller. `limits`: the files callers may name. `note` is told of
+    each call of a tool: its name, and 0 or the exit code of its error.
     """
 
     def __init__(
@@ -51,11 +58,11 @@ class SessionPool:
         *,
         session: str | None = None,
         limits: Limits = NO_LIMITS,
+        note: Callable[[str, int], None] = no_note,
     ) -> None:
-        self._load, self._session, self._limits = load, session, limits
+        self._load, self._session, self._limits, self.note = load, session, limits, note
         self._program = daemon_client.program()
-        self._read_with: tuple[Path, Options] | None = None
-        self._kept = ReusableLibrary(lambda: Library(*self._arguments()))
+        self._kept: dict[tuple[Path, Options], ReusableLibrary] = {}
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
         self._calls: set[object] = set()
@@ -71,11 +78,20 @@ class SessionPool:
     def read(self, job: Callable[[Library], T]) -> T:
         """Do a job that reads; others that read wait."""
         with self._at_work(), self._turn(self._reading):
-            arguments = self._arguments()
-            if arguments != self._read_with:
-                self._kept.close()
-                self._read_with = arguments
-            return self._kept.do(job)
+            repo, chosen = self._arguments()
+            # who reads makes no difference, what they read does
+            return self._held(repo, chosen._replace(author=None)).do(job)
+
+    def _held(self, repo: Path, chosen: Options) -> ReusableLibrary:
+        """The library of these settings, the last few of which are held open."""
+        key = (repo, chosen)
+        library = self._kept.pop(key, None)
+        if library is None:
+            library = ReusableLibrary(lambda: Library(repo, chosen))
+        self._kept[key] = library
+        while len(self._kept) > KEPT:
+            self._kept.pop(next(iter(self._kept))).close()
+        return library
 
     def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
         """Do a job that writes, in the name of `agent` unless the user's settings name one.
@@ -123,7 +139,9 @@ class SessionPool:
     def close(self) -> None:
         """Close what is kept open."""
         with self._reading:
-            self._kept.close()
+            for library in self._kept.values():
+                library.close()
+            self._kept.clear()
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

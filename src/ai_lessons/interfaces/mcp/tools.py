@@ -6,6 +6,7 @@ Begin with `tools` and `AgentCommand`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable  # pydantic reads it while it runs
 from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -17,7 +18,13 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, ResourceLink, TextContent, ToolAnnotations
 
 from ai_lessons import extensions
-from ai_lessons.errors import AiLessonsError, AmbiguousName, Conflict
+from ai_lessons.errors import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    AiLessonsError,
+    AmbiguousName,
+    Conflict,
+)
 from ai_lessons.interfaces import agent_text, output
 from ai_lessons.interfaces.cli import ending, root
 from ai_lessons.interfaces.cli.call import Call
@@ -114,6 +121,7 @@ class CommandTool(ServedTool):
     """
 
     log: Path
+    note: Callable[[str, int], None]
 
     @classmethod
     def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
@@ -145,6 +153,7 @@ class CommandTool(ServedTool):
                 idempotent_hint=tool.repeatable or None,
             ),
             log=log,
+            note=pool.note,
         )
 
     async def run(
@@ -155,13 +164,21 @@ class CommandTool(ServedTool):
         convert_result: bool = False,  # noqa: ARG002
     ) -> Any:
         """Call the command in a thread; ToolError says in words what went wrong."""
+        # what a call that was cancelled ends with
+        code = EXIT_INTERRUPTED
         try:
-            return await anyio.to_thread.run_sync(self.fn, arguments, context)
+            answer = await anyio.to_thread.run_sync(self.fn, arguments, context)
+            code = 0
         except AiLessonsError as error:
+            code = error.exit_code
             raise ToolError(output.refused(ending.in_words(error))) from error
         except Exception as error:
+            code = EXIT_BUG
             LOG.exception("tool %s", self.name)
             raise ToolError(agent_text.bug(error, self.log)) from error
+        finally:
+            self.note(self.name, code)
+        return answer
 
 
 class AgentCommand(NamedTuple):
