@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COMMANDS_BAR, ERRORS_BAR = 24, 0
+COMPANY_COMMANDS_BAR, COMPANY_SECONDS_BAR = 1, 15.0
 
 NOTES = "# Git worktrees share one stash\n\nA pop in one of them may apply what was stashed in another. Stash by NAME.\n"
 SCRIPT = '#!/bin/sh\n# Counts the files below a folder\nfind "${1:-.}" -type f | wc -l\n'
@@ -118,6 +120,62 @@ def typed_at(line: str, home: Path, env: Mapping[str, str]) -> subprocess.Comple
     )
 
 
+ADMINISTRATORS = """
+[enterprise.acme]
+sync_url = "{hub}"
+owners = ["forge.example/acme"]
+"""
+# The program on a machine whose administrators placed this file; who runs this counts as root
+ON_A_MANAGED_MACHINE = """
+import os, sys
+from pathlib import Path
+from ai_lessons import settings
+from ai_lessons.features.company import administrators
+settings.ADMINISTRATORS = Path(sys.argv.pop(1))
+administrators.PLACERS = frozenset({0, os.getuid()})
+from ai_lessons.__main__ import main
+main()
+"""
+RULE = "Send a cart whole"
+AS_CURATOR = f"""\
+PROGRAM admin init curator
+PROGRAM --repo curator contribute suggest-rule --title "{RULE}" --rationale "PUT replaces it" --approve --yes
+git clone -q --bare curator hub.git
+git init -q shop
+git -C shop remote add origin git@forge.example:acme/shop.git
+"""
+AS_EMPLOYEE = ("sync",)
+
+
+def company(env: Mapping[str, str], *, verbose: bool) -> tuple[int, float]:
+    """Commands that a new employee types, and the seconds from the first until an agent is told a rule."""
+    with tempfile.TemporaryDirectory(prefix="newcomer-company-") as folder:
+        home = Path(folder)
+        prepare(home)
+        file = home / "etc/config.toml"
+        file.parent.mkdir(mode=0o755)
+        file.write_text(ADMINISTRATORS.format(hub=home / "hub.git"))
+        program = shlex.join([sys.executable, "-P", "-c", ON_A_MANAGED_MACHINE, str(file)])
+        env = dict(env) | {"HOME": folder, "AI_LESSONS_OFFLINE": "1"}
+        for row in AS_CURATOR.splitlines():
+            done = typed_at(row.replace("PROGRAM", program), home, env)
+            if done.returncode:
+                raise SystemExit(f"$ {row}\n{done.stdout}{done.stderr}")
+        began = time.monotonic()
+        for row in AS_EMPLOYEE:
+            done = typed_at(f"{program} {row}", home / "shop", env)
+            if verbose or done.returncode:
+                print(f"$ {row}\n{done.stdout}{done.stderr}")
+        told = typed_at(
+            f"echo {shlex.quote(HOOK)} | {program} admin agent-hook", home / "shop", env
+        )
+        seconds = time.monotonic() - began
+        typed_at(f"{program} admin warm stop", home, env)
+        if RULE not in told.stdout:
+            raise SystemExit(f"no rule was told: {told.stdout}{told.stderr}")
+        return len(AS_EMPLOYEE), seconds
+
+
 def main() -> int:
     """Play the tasks and print both counts; 1 if one is over its bar."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -153,10 +211,16 @@ def main() -> int:
                     print(f"$ {row}\n{done.stdout}{done.stderr}")
             print(f"{task}: {commands - before[0]} commands, {errors - before[1]} errors")
         typed_at(f"{program} admin warm stop", home, env)
+    typed, seconds = company(env, verbose=verbose)
+    print(
+        f"a new employee: {typed} command (at most {COMPANY_COMMANDS_BAR}), the first rule is told after "
+        f"{seconds:.1f} s (at most {COMPANY_SECONDS_BAR:.0f})"
+    )
     print(
         f"together {commands} commands (at most {COMMANDS_BAR}), {errors} errors (at most {ERRORS_BAR})"
     )
-    return int(commands > COMMANDS_BAR or errors > ERRORS_BAR)
+    late = typed > COMPANY_COMMANDS_BAR or seconds > COMPANY_SECONDS_BAR
+    return int(commands > COMMANDS_BAR or errors > ERRORS_BAR or late)
 
 
 if __name__ == "__main__":

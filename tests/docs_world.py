@@ -25,6 +25,8 @@ from interfaces.world import environment
 from real_world import put_program, typed
 
 HOME = "/home/you"
+ETC = "/etc/ai-lessons"
+"""Where administrators place a file, by `sudo`: both are the reader's own here."""
 OURS: dict[str, Callable[[list[str]], int]] = {
     "ai-lessons": cli.run,
     **{name: partial(cli.run, group=group) for name, group in programs().items()},
@@ -38,12 +40,18 @@ PROGRAM_OF_A_FEATURE = (
     " cli.main(programs()['{name}'])"
 )
 TELLS_ALL = """
+import os
+from pathlib import Path
 from runpy import run_module
+from ai_lessons import settings
+from ai_lessons.features.company import administrators
 from ai_lessons.features.learning import filter
 filter.LearningFilter.omitted = lambda *_: frozenset()
+settings.ADMINISTRATORS = Path(os.environ["HOME"], "etc/ai-lessons/config.toml")
+administrators.PLACERS = frozenset({0, os.getuid()})
 run_module("ai_lessons", run_name="__main__")
 """
-"""Our program, without what it leaves out on purpose to measure it."""
+"""Our program, without what it leaves out on purpose to measure it, and with this home for the machine's root."""
 
 _ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _IDS = re.compile(
@@ -210,10 +218,14 @@ class Session:
     def begin(self) -> None:
         """Go home; give the reader our programs."""
         folder = self.home.parent / f"{self.home.name}-bin"
-        # one lesson in fifty is left out on purpose, which a page cannot show
-        self.monkeypatch.setattr(
-            "ai_lessons.features.learning.filter.LearningFilter.omitted", lambda *_: frozenset()
-        )
+        instead: dict[str, object] = {
+            # one lesson in fifty is left out on purpose, which a page cannot show
+            "learning.filter.LearningFilter.omitted": lambda *_: frozenset(),
+            # whoever runs the tests places the files of administrators
+            "company.administrators.PLACERS": frozenset({0, os.getuid()}),
+        }
+        for place, value in instead.items():
+            self.monkeypatch.setattr(f"ai_lessons.features.{place}", value)
         started_by = {"ai-lessons": TELLS_ALL} | {
             name: PROGRAM_OF_A_FEATURE.format(name=name) for name in programs()
         }
@@ -263,11 +275,12 @@ class Session:
             command = re.sub(rf"\b{shown}\b", made, command).replace(
                 f"-{shown.lower()}.md", f"-{made.lower()}.md"
             )
+        command = command.replace("sudo ", "").replace(ETC, f"{self.home}{ETC}")
         return command.replace(HOME, str(self.home))
 
     def told(self, text: str) -> list[str]:
         """Output as the page may show it."""
-        text = text.replace(str(self.home), HOME)
+        text = text.replace(f"{self.home}{ETC}", ETC).replace(str(self.home), HOME)
         return text.rstrip("\n").split("\n") if text.strip() else []
 
     def learn(self, pairs: Sequence[tuple[str, str]]) -> str:

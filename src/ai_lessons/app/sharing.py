@@ -241,11 +241,15 @@ EntryConflict = git_sync.EntryConflict
 
 
 class SharedBeside(NamedTuple):
-    """What a sync shared beside the repository itself: another tier, and what was done for it."""
+    """What a sync shared beside the repository itself: another tier, and what was done for it.
+
+    `cloned`: that it is new here, from where.
+    """
 
     tier: str
     synced: Synced
     notes: tuple[str, ...] = ()
+    cloned: str = ""
 
     @property
     def needs_a_person(self) -> bool:
@@ -256,6 +260,8 @@ class SharedBeside(NamedTuple):
         """A sentence for what came and went, and the notes."""
         synced, place = self.synced, f"{self.synced.remote}/{self.synced.branch}"
         moved = f"{self.tier}, {place}: {synced.received} came in, {synced.sent} went out"
+        if self.cloned:
+            moved = f"{self.tier} {self.cloned}"
         if self.needs_a_person:
             moved = f"{self.tier} needs a look: ai-lessons --tier {self.tier} admin sync"
         return (*self.notes, moved, *synced.notes)

@@ -406,9 +406,12 @@ def placed(files: Sequence[program_hooks.ManagedFile], view: View) -> str:
     return "\n".join(rows)
 
 
-def synced_tier(value: sharing.Synced, view: View, tier: str) -> str:
+def synced_tier(value: sharing.Synced, view: View, tier: str, cloned: str = "") -> str:
     """The same of a tier that is not the one that is written to."""
-    return f"{line(tier)}: {synced(value, view)}"
+    text = synced(value, view)
+    if cloned and not value.conflicts:
+        text = line(cloned)
+    return f"{line(tier)}: {text}"
 
 
 def _torn(conflict: sharing.EntryConflict, view: View, most: int = 12) -> Iterator[str]:

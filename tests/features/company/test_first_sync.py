@@ -81,7 +81,10 @@ def test_one_sync_brings_the_companys_rules_to_a_new_person(company: Company) ->
     ann = company.employee("ann")
     done = ours(ann, "sync")
     assert (done.code, done.err.count("error")) == (0, 0)
-    assert f"{ann}/.ai/enterprise/acme was cloned from {company.url}" in done.err
+    assert (
+        f"enterprise:acme: cloned from {company.url}: {ann}/.ai/enterprise/acme"
+        in done.out.replace("~", str(ann))
+    )
     assert f"your own repository is new: {ann}/.ai/reference" in done.err
     assert "Send a cart whole" in told(ann)
     assert "Send a cart whole" in ours(ann, "search", "cart").out
@@ -155,6 +158,16 @@ def test_managed_settings_clone_what_is_missing_and_nothing_else(
     assert git(place, "rev-parse", "HEAD") == before
     elsewhere = run_inside(["sync", "--first"], ann, HOME=str(ann))
     assert (elsewhere.code, elsewhere.out) == (0, "")
+
+
+def test_a_project_with_entries_of_its_own_in_its_code_gets_the_companys(company: Company) -> None:
+    ann = company.employee("ann")
+    assert ours(ann, "--tier", "project", "admin", "init").code == 0
+    done = ours(ann, "sync")
+    assert (done.code, done.out[:29]) == (0, "enterprise:acme: cloned from ")
+    assert ours(ann, "sync").out.startswith("enterprise:acme: Nothing new")
+    assert not (ann / ".ai/reference").exists()
+    assert "Send a cart whole" in told(ann)
 
 
 def test_a_tier_that_is_named_is_synced_alone(company: Company) -> None:

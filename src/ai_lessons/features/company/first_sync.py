@@ -32,6 +32,7 @@ def shared(
     if place is None or (only_missing and place.root.exists()):
         return None
     notes: list[str] = []
+    cloned = ""
     if not place.url and not place.root.exists():
         raise NotFound(
             "address of",
@@ -45,7 +46,7 @@ def shared(
         except Conflict as error:
             error.hint = elsewhere(place)
             raise
-        notes.append(f"{place.root} was cloned from {place.url}")
+        cloned = str(place.url)
     made = setup.init_repository(place.root, options._replace(tier=place.name))
     if not root.exists() and options.tier == USER:
         personal = setup.init_repository(root, options)
@@ -55,7 +56,9 @@ def shared(
     )
     with Library(place.root, alone) as library:
         synced = sharing.sync(library, ask=ask)
-    return sharing.SharedBeside(place.name, synced, (*notes, *made.notes))
+    if cloned:
+        cloned = f"cloned from {cloned}: {made.path}, entries: {made.entries:,}"
+    return sharing.SharedBeside(place.name, synced, (*notes, *made.notes), cloned)
 
 
 def company_of(places: Places) -> TierPlace | None:

@@ -69,10 +69,13 @@ def sync(call: Call, remote: str | None, take: str | None, first: bool) -> int:
             failed = error
     try:
         done = app.sharing.sync(call.library, remote, ask=call.can_ask, take=take or "")
-    except (NotFound, NoRepository) as error:
-        if beside is None:
+    except (NotFound, NoRepository, Refused) as error:
+        # a person's own repository may have no remote, and that of a project goes with its code
+        alone = (
+            not isinstance(error, Refused) or call.library.primary.store.is_folder_of_bigger_repo
+        )
+        if beside is None or not alone:
             raise failed or error from None
-        # a person's own repository may have no remote
         return _answered(call, beside)
     if beside:
         done = done._replace(notes=(*beside.in_words(), *done.notes))
@@ -87,7 +90,8 @@ def sync(call: Call, remote: str | None, take: str | None, first: bool) -> int:
 def _answered(call: Call, beside: app.sharing.SharedBeside) -> int:
     """The sync of another tier as the answer."""
     done = beside.synced._replace(notes=(*beside.notes, *beside.synced.notes))
-    call.answer(done, partial(text_jobs.synced_tier, tier=beside.tier))
+    shown = partial(text_jobs.synced_tier, tier=beside.tier, cloned=beside.cloned)
+    call.answer(done, shown)
     return _sync_code(done)
 
 
