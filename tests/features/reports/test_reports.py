@@ -16,7 +16,7 @@ from ai_lessons.features.reports import page
 from ai_lessons.features.reports.reading import CheckRun, NoReport, RuleInRun, runs_in
 from ai_lessons.features.reports.sums import RulesReport, Sums
 from ai_lessons.interfaces import output
-from ai_lessons.model.events import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event
+from ai_lessons.model.events import ALLOWED, BROKEN, IN_SCOPE, STOPPED, Event, line_of
 from interfaces.agent_host import Host
 from interfaces.rules_with_checks import HANDLE, Session, enforced
 from interfaces.world import RULE, Run
@@ -91,6 +91,28 @@ def test_reports_of_two_repositories_and_sessions_of_agents_add_up_by_month(
     assert "1 left out: of the reports on one commit the last counts" in again.err
     only_events = run("admin", "report", "--json").json
     assert (only_events["runs"], only_events["sessions"]) == (0, 3)
+
+
+def test_events_that_other_clones_share_count_each_once_and_damaged_lines_are_named(
+    knowledge: Path, run: Run
+) -> None:
+    words = (IN_SCOPE, BROKEN, STOPPED), (IN_SCOPE, BROKEN), (ALLOWED,)
+    lines = b""
+    for number, session in enumerate(words):
+        for place, word in enumerate(session):
+            name = f"01JD3Z8QK5W7M2X9V4T6BBBB{number}{place}"
+            lines += line_of(Event(name, "2026-10-05T10:00:00Z", word, RULE, f"s{number}"))
+    for clone in ("aaaa1111", "bbbb2222"):
+        put_file(knowledge / f".ai-lessons/events/{clone}/2026-10.jsonl", lines)
+    put_file(knowledge / ".ai-lessons/events/cccc3333/2026-10.jsonl", b'{"id": 7}\nno JSON\n')
+    done = run("admin", "report", "--json")
+    (row,) = done.json["by_month"]
+    figures = [row[name] for name in ("in_scope", "broken", "stopped", "would_stop", "allowed")]
+    assert (row["month"], figures, row["title"]) == ("2026-10", [3, 2, 1, 1, 1], "")
+    assert "2 lines of the logs of events cannot be read" in done.json["notes"]
+    shown = run("admin", "report").out.splitlines()
+    assert shown[0] == "0 runs of `check` in 0 projects, and 3 sessions of agents"
+    assert re.split(r"  +", shown[2])[:3] == ["2026-10", HANDLE, "-"]
 
 
 def test_the_page_needs_nothing_else_runs_nothing_and_replaces_no_file_of_others(

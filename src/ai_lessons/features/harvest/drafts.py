@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PATTERN, FAILURE, STATED = "pattern", "failure", "stated"
 # Files of a draft that were edited after its failure, the most frequent first
 MOST_EDITED = 2
+# Reviews in which a short remark was made before it is taken for more than that
+AGAIN_AND_AGAIN = 3
 # Quotes of reviewers that a draft keeps, the newest: a sentence may stand in hundreds of reviews
 MOST_OF_REVIEWS = 10
 # Characters of a title
@@ -249,10 +251,15 @@ def _evidence(examples: Iterable[Happened] | Iterable[Statement]) -> tuple[Draft
 def of_reviews(
     stated: Iterable[Statement], is_stored: Callable[[HarvestedLesson], bool]
 ) -> list[HarvestedLesson]:
-    """One for each thing that reviewers said and that is not stored, what most of them say first."""
+    """One for each thing that reviewers said and that is not stored, what most of them say first.
+
+    What is said in so few words that it may be about one change has to be said again and again.
+    """
     made = []
     for group in statements.grouped(stated):
         draft = _of_group(group)
+        if not any(row.holds for row in group) and draft.sessions < AGAIN_AND_AGAIN:
+            continue
         quotes = []
         for quote, row in zip(draft.quotes[:MOST_OF_REVIEWS], group, strict=False):
             quotes.append(quote._replace(link=row.place))

@@ -47,6 +47,13 @@ _NOT_SAID = expression(
     r"(?ms)<!--.*?(?:-->|\Z)|^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)|^[ \t]*>[^\n]*$|!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)"
     r"|</?[a-zA-Z][^<>\n]{0,200}>"
 )
+# said of a change as a whole, in a short comment
+_THANKS = expression(
+    r"(?i)\b(?:lgtm|looks? (?:good|great|fine)|nice|thanks?|thank you|great|awesome|approved?|ship it|done|fixed"
+    r"|resolved|good (?:catch|point|job|work)|rebase|ditto|same here|danke|merci|gracias)\b|\+1|谢谢|好的"
+)
+# Words from which a comment says more than that
+_SHORT = 12
 _MARKED_LINK = expression(r"\[([^\]\n]{1,200})\]\([^)\n]{0,500}\)")
 _BLANKS = expression(r"\s*")
 
@@ -61,7 +68,7 @@ class Left(NamedTuple):
 
 
 class Reviews(NamedTuple):
-    """What reviewers said in merged requests that may hold longer, and how much was read.
+    """What reviewers said in merged requests, and how much was read.
 
     `comments` of reviewers were read in `requests`; `unread` records have another form.
     """
@@ -238,7 +245,7 @@ class ReviewRecords:
     # --- what was said ---
 
     def reviews(self) -> Reviews:
-        """What reviewers said that may hold longer, the newest first."""
+        """What reviewers said, the newest first; what `holds` may do so longer, if said once more."""
         people = statements.people_of(self._names)
         left = Counter[str]()
         stated = []
@@ -289,11 +296,12 @@ class ReviewRecords:
 def _statement(
     comment: _Comment, request: _Request, people: re.Pattern[str] | None
 ) -> Statement | None:
-    """What a comment states; None: nothing that may hold longer."""
+    """What a comment states; None: nothing, however often it is said."""
     text = words_of(comment.body)
     # a reviewer corrects what was done, as who speaks to an agent does before it edits again
     much = lessons.weight(text, edits=1)
-    if much < BAR:
+    is_short = len(text.split()) < _SHORT
+    if much < 0 or (is_short and _THANKS.search(text)):
         return None
     files: tuple[str, ...] = ()
     if comment.file:
@@ -314,6 +322,8 @@ def _statement(
         place=link,
         at=comment.at,
         host=host,
+        # what is short counts only where it is said again and again
+        holds=much >= BAR,
     )
 
 

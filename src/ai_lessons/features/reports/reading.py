@@ -136,14 +136,14 @@ def _number(stated: dict[str, Any], name: str) -> int:
     value = stated.get(name, stated.get(_FIELDS.get(name, name)))
     # JSON of others may hold any number, and true is one in Python
     if type(value) is not int or not 0 <= value <= 10**9:
-        raise NoReport(f"{name} of a rule in it is no count")
+        raise NoReport(f"`{name}` of a rule in it is no count")
     return value
 
 
 def _text(stated: dict[str, Any], name: str) -> str:
     value = stated.get(name)
     if not isinstance(value, str):
-        raise NoReport(f"{name} in it is no text")
+        raise NoReport(f"`{name}` in it is no text")
     # half a pair of UTF-16, which JSON can write, cannot be printed
     return value[:_LONGEST].encode("utf-8", "replace").decode()
 
@@ -151,7 +151,7 @@ def _text(stated: dict[str, Any], name: str) -> str:
 def _list(stated: dict[str, Any], name: str) -> Sequence[Any]:
     value = stated.get(name)
     if not isinstance(value, list):
-        raise NoReport(f"{name} in it is no list")
+        raise NoReport(f"`{name}` in it is no list")
     return value
 
 
