@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.test_shared_index import reach, server
 from app.world import CountingEmbedder
 from features.forget.conftest import HANDLE, PATH, SECRET, TEXT, Secret, everything
 from interfaces.a_terminal import Spawn
-from real_world import commit_all, failing, put_file
+from real_world import Git, commit_all, failing, put_file
+
+__all__ = ["server"]
 
 PACKS = "refs/ai-lessons/vectors/bge-small-en-v1-5-int8/packs"
 
@@ -258,3 +262,51 @@ def test_a_file_that_cannot_be_written_is_named(secret: Secret) -> None:
     # and then it goes on
     secret.forget("-", text=SECRET)
     assert log.read_text() == "[forgotten]"
+
+
+def test_a_folder_of_a_bigger_repository_is_forgotten_in_all_of_it(
+    tmp_path: Path, secret: Secret, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "shop"
+    git(tmp_path, "init", "-q", str(code))
+    put_file(code / "main.py", "print(1)\n")
+    commit_all(git, code, "code")
+    monkeypatch.chdir(code)
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    assert secret.run("admin", "init", ".ai/reference", "--no-hooks").code == 0
+    put_file(code / ".ai/reference" / PATH, TEXT)
+    commit_all(git, code, "knowledge, and code")
+    git(code, "rm", "-q", f".ai/reference/{PATH}")
+    git(code, "commit", "-qm", "without")
+    shop = Secret(code, secret.hub, secret.run, git)
+    for step in of_git(shop.forget(HANDLE)):
+        shop.carry_out(step)
+    assert SECRET.encode() not in everything(code)
+    assert git(code, "show", "HEAD:main.py") == "print(1)"
+    assert (code / ".ai/reference/.ai-lessons/config.yaml").exists()
+
+
+def test_an_index_in_a_bucket_loses_its_old_versions(
+    secret: Secret, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reach(monkeypatch, server)
+    with urllib.request.urlopen(urllib.request.Request(f"{server}/forget", method="PUT")):  # noqa: S310 - loopback
+        pass
+    monkeypatch.setenv("AI_LESSONS_INDEX_DIR", "s3://forget/index")
+    assert secret.run("admin", "reindex").code == 0
+    assert secret.run("delete", HANDLE, "--yes").code == 0
+    assert secret.run("admin", "reindex").code == 0
+    assert secret.places(HANDLE)["versions of the index"] >= 1
+    answer = secret.forget(HANDLE)
+    assert [place["what"] for place in answer["places"]] == ["history"]
+    commands = [command for step in answer["steps"] for command in step["commands"]]
+    assert any("--bucket forget --prefix index/" in command for command in commands)
+
+
+def test_an_index_that_cannot_be_reached_is_said(
+    secret: Secret, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AI_LESSONS_INDEX_DIR", "s3://nowhere/index")
+    reach(monkeypatch, "http://127.0.0.1:9")
+    notes = " ".join(secret.plan(HANDLE)["notes"])
+    assert "the index at s3://nowhere/index cannot be read" in notes

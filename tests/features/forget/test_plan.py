@@ -199,3 +199,25 @@ def test_other_entries_are_left_alone(secret: Secret) -> None:
     places = secret.plan(HANDLE)["places"]
     assert all(LESSON not in str(place) for place in places)
     assert len(places) == 4
+
+
+def test_branches_and_files_that_are_named_after_it_are_found(secret: Secret) -> None:
+    git, root = secret.git, secret.root
+    branch = f"rules/{HANDLE}-how-the-customer-acme-pays-its-invoices"
+    git(root, "branch", branch)
+    git(root, "push", "-q", "origin", branch)
+    answer = secret.plan(HANDLE)
+    places = {place["what"]: place["names"] for place in answer["places"]}
+    assert places["names of branches and files"] == [
+        f"refs/heads/{branch}",
+        f"refs/remotes/origin/{branch}",
+    ]
+    (step,) = [step for step in answer["steps"] if "named after it" in step["title"]]
+    secret.carry_out(step)
+    assert "acme-pays-its" not in git(root, "for-each-ref") + git(secret.hub, "for-each-ref")
+    put_file(root / "global/docs/unversioned/contract-4711-blue.md", "# Nothing\n")
+    commit_all(git, root, "a name")
+    places = {place["what"]: place["names"] for place in secret.plan("-", text=SECRET)["places"]}
+    assert places["names of branches and files"] == [
+        "global/docs/unversioned/contract-4711-blue.md"
+    ]

@@ -9,7 +9,7 @@ from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.git import plumbing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.git.worktree import Worktree
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 PATIENCE: Final = 3_600.0
 # Bytes of an object that is looked into, and of those that are read together
 LARGEST, TOGETHER = 64 << 20, 16 << 20
+# What people name; other refs are named by programs
+_NAMED: Final = ("refs/heads", "refs/remotes", "refs/tags")
 # Names of objects on one command line
 _NAMES: Final = 300
 
@@ -206,6 +208,27 @@ def _named(worktree: Worktree) -> dict[str, str]:
 
 def _parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
     return (names[start : start + _NAMES] for start in range(0, len(names), _NAMES))
+
+
+def refs_named(worktree: Worktree, words: Sequence[str]) -> tuple[str, ...]:
+    """The branches and tags whose names hold one of these words."""
+    refs = _asked(worktree, "for-each-ref", "--format=%(refname)", *_NAMED)
+    return _holding_a_word(os.fsdecode(refs).splitlines(), words)
+
+
+def files_named(worktree: Worktree, words: Sequence[str]) -> tuple[str, ...]:
+    """The paths in any commit that a ref leads to that hold one of these words."""
+    log = ("log", "--all", "-m", "--no-renames", "--name-only", "-z", "--format=")
+    names = _asked(worktree, *log).split(b"\0")
+    return _holding_a_word(sorted({os.fsdecode(name.lstrip(b"\n")) for name in names}), words)
+
+
+def _holding_a_word(names: Iterable[str], words: Sequence[str]) -> tuple[str, ...]:
+    holding = []
+    for name in names:
+        if any(word in name for word in words):
+            holding.append(name)
+    return tuple(holding)
 
 
 def files_holding(worktree: Worktree, needles: Sequence[bytes], folder: str = "") -> list[str]:

@@ -193,6 +193,8 @@ def _places_in(part: RepositoryTraces) -> Iterator[Place]:
         yield Place(where, top, part.history.loose, COMMANDS)
     if part.words:
         yield _place("messages that git keeps", top, [file.name for file in part.words], OURS)
+    if part.names:
+        yield _place("names of branches and files", top, part.names, COMMANDS)
     if part.copies:
         yield _place("lines of it in other files", top, part.copies, BY_HAND)
     for index in part.indexes:
@@ -231,6 +233,8 @@ def _steps_in_files(part: RepositoryTraces, target: Target) -> Iterator[Step]:
 def _steps_in_history(part: RepositoryTraces, target: Target) -> Iterator[Step]:
     top = part.worktree.top
     yield from remedies.steps(_rewrite(part), target)
+    if part.names:
+        yield remedies.other_names(top, part.names)
     if part.copies:
         yield Step(
             f"lines of it stand in other files of {top} or of its history: {_listed(part.copies)}; "

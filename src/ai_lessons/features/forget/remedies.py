@@ -87,6 +87,27 @@ def steps(repo: Rewrite, target: Target) -> Iterator[Step]:
         )
 
 
+def other_names(top: Path, names: Sequence[str]) -> Step:
+    """What removes branches and tags that are named after it; files get another name in a rewrite."""
+    commands = [_into(top)]
+    files = []
+    for name in names:
+        short = name.removeprefix("refs/").partition("/")[2]
+        if name == f"refs/heads/{short}":
+            commands.append(f"git branch -D {shlex.quote(short)}")
+        elif name == f"refs/tags/{short}":
+            commands.append(f"git tag -d {shlex.quote(short)}")
+        elif name == f"refs/remotes/{short}":
+            remote, _, branch = short.partition("/")
+            commands.append(f"git push {shlex.quote(remote)} --delete {shlex.quote(branch)}")
+        else:
+            files.append(name)
+    title = f"delete the branches and tags of {top} that are named after it"
+    if files:
+        title += f"; rename {len(files)} files: git filter-repo --path-rename OLD:NEW"
+    return Step(title, tuple(commands))
+
+
 def without_packs(top: Path, packs: Sequence[Packs]) -> Step | None:
     """What removes packs of vectors from the remotes they came from; None where there are none."""
     if not packs:

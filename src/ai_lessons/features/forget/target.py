@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
 
 from ai_lessons.errors import UsageError
+from ai_lessons.model.layout import slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,6 +46,14 @@ class Target:
         for text in self.texts:
             needles.update(dict.fromkeys(forms(text)))
         return tuple(needles)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """How names of files and branches are made of it, where that is telling."""
+        made = slug(self.title or self.texts[0])
+        if len(made) < FEWEST:
+            return ()
+        return (made,)
 
     @cached_property
     def _id(self) -> re.Pattern[bytes]:

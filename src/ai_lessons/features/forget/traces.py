@@ -49,7 +49,8 @@ class RepositoryTraces(NamedTuple):
     """Where it stands in one repository.
 
     Paths are from the top. `files`: now; `paths`: those of the entry in any commit; `copies`: other
-    files with a line of it, now or in history. `words`: files of git itself that hold messages.
+    files with a line of it, now or in history. `names`: of branches, tags and files that are made
+    of its title. `words`: files of git itself that hold messages.
     `keys`: of what vectors were made.
     """
 
@@ -58,6 +59,7 @@ class RepositoryTraces(NamedTuple):
     history: History
     paths: tuple[str, ...]
     copies: tuple[str, ...]
+    names: tuple[str, ...]
     words: tuple[Path, ...]
     indexes: tuple[IndexTraces, ...]
     packs: tuple[Packs, ...]
@@ -213,12 +215,23 @@ def _in_repository(repo: RepositorySession, target: Target) -> RepositoryTraces:
         in_history.without(copies),
         paths,
         tuple(sorted(copies)),
+        _names(worktree, target),
         tuple(_words_of_git(worktree, target)),
         indexes,
         tuple(vectors.packs_holding(repo, texts, keys)),
         frozenset(vectors.keys_of(repo, texts, keys)),
         tuple(notes),
     )
+
+
+def _names(worktree: Worktree, target: Target) -> tuple[str, ...]:
+    """The refs that are named after it and, of a text, the files: those of an entry go with it."""
+    if not target.words:
+        return ()
+    names = history.refs_named(worktree, target.words)
+    if not target.entry:
+        names += history.files_named(worktree, target.words)
+    return names
 
 
 def _files_now(worktree: Worktree, target: Target) -> list[str]:
