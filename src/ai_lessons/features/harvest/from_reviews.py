@@ -91,7 +91,7 @@ def _records(library: Library, source: ReviewSource) -> ReviewRecords:
     problems = []
     for file in external_files.expand(source.files, options.cwd, recursive=False):
         try:
-            records.take_text(external_files.read(file.path, _LARGEST)[0])
+            records.take_text(external_files.read(file.path, _LARGEST, pipes=True)[0])
         except AiLessonsError as error:
             problems.append(Problem(str(file.path), error.message))
     if problems:
