@@ -59,7 +59,7 @@ def test_an_entry_is_by_the_person_committed_by_the_server_and_noted_in_the_log(
 def test_of_writes_at_the_same_time_each_is_by_who_made_it(
     gated: Served, knowledge: Path, git: Git
 ) -> None:
-    """Two people, fifty lessons each, four connections of both kinds, all at once."""
+    """Two people with two connections each, of both kinds, all at once, on one server."""
 
     def write(person: Person, mode: str, numbers: range) -> dict[str, Person]:
         with connected(with_headers(gated.url, person.sent()), mode=mode) as agent:
@@ -72,13 +72,13 @@ def test_of_writes_at_the_same_time_each_is_by_who_made_it(
     parts = [
         (person, mode, numbers)
         for person in (ANN, BO)
-        for mode, numbers in (("auto", range(25)), ("legacy", range(25, 50)))
+        for mode, numbers in (("auto", range(8)), ("legacy", range(8, 16)))
     ]
     with ThreadPoolExecutor(len(parts)) as pool:
         made: dict[str, Person] = {}
         for part in pool.map(write, *zip(*parts, strict=True)):
             made |= part
-    assert len(made) == 100
+    assert len(made) == 32
     rows = git(knowledge, "log", "--format=%an <%ae>|%cn <%ce>|%s|%(trailers:key=Entry,valueonly)")
     by_entry = {}
     for row in filter(None, rows.splitlines()):
@@ -88,8 +88,8 @@ def test_of_writes_at_the_same_time_each_is_by_who_made_it(
         author, committer, subject = by_entry[entry].split("|")
         assert (author, committer) == (person.author, SERVER)
         assert subject.startswith(f"Add lesson: {person.name.split()[0]} ")
-    assert [who for who, _, _ in calls()].count(ANN.email) == 50
-    assert [who for who, _, _ in calls()].count(BO.email) == 50
+    assert [who for who, _, _ in calls()].count(ANN.email) == 16
+    assert [who for who, _, _ in calls()].count(BO.email) == 16
 
 
 def test_no_name_over_a_header_approves_a_rule(
