@@ -395,7 +395,12 @@ def _clone_whole(url: str, target: Path, hint: str) -> None:
             if advice:
                 hint = f"{advice}; {hint}"
             raise Unreachable(f"{url} was not cloned: {reason}", hint=hint)
-        made.rename(target)
+        try:
+            made.rename(target)
+        except OSError:
+            # another process was faster
+            if not (target / GIT_FOLDER).exists():
+                raise
 
 
 def _check_out_a_branch(worktree: Worktree) -> None:

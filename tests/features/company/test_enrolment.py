@@ -65,15 +65,19 @@ def test_without_the_file_nothing_is_different(clone: Clone) -> None:
 
 
 def test_git_is_asked_only_where_a_remote_looks_like_the_companys(
-    place: Place, clone: Clone, started: Path
+    place: Place, clone: Clone, git: Git, started: Path
 ) -> None:
     place(ACME)
     other, ours = clone("git@forge.example:ann/shop", name="other"), clone(OURS)
     started.unlink()
     belongs_to(other)
     assert not started.exists()
-    belongs_to(ours)
+    # a helper that lives on does not ask again before something changed
+    for _ in range(3):
+        assert belongs_to(ours) == "enterprise:acme"
     assert started.read_text().count("\n") == 1
+    git(ours, "config", "remote.origin.url", "git@forge.example:ann/shop")
+    assert belongs_to(ours) == ""
 
 
 @pytest.mark.parametrize("level", ["--local", "--global"])

@@ -288,6 +288,24 @@ exec {real} "$@"
     assert "Send a cart whole" in told(ann)
 
 
+def test_of_two_first_syncs_at_once_one_clones_and_both_end_well(
+    company: Company, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = company.employee("ann")
+    # a git during whose clone another process makes the same
+    real, there = shutil.which("git"), ann / ".ai/enterprise/acme"
+    put_program(tmp_path / "bin/git", f"""#!/bin/sh
+case " $* " in *" clone "*)
+    [ -e "{there}" ] || {real} clone -q "{company.url}" "{there}";;
+esac
+exec {real} "$@"
+""")  # fmt: skip
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert ours(ann, "sync").code == 0
+    assert "Send a cart whole" in told(ann)
+    assert [file.name for file in there.parent.iterdir()] == ["acme"]
+
+
 def test_what_a_killed_clone_left_is_no_repository_and_goes_away(company: Company) -> None:
     ann = company.employee("ann")
     left = put_file(ann / ".ai/enterprise/.ai-lessons-clone-x/acme/.git/HEAD", "").parents[2]

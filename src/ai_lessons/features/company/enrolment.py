@@ -6,6 +6,9 @@ Nothing that a project brings has a say: git's own settings are no part of a clo
 
 from __future__ import annotations
 
+import time
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
@@ -16,12 +19,13 @@ from ai_lessons.settings import CODE_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from ai_lessons.model import TierPlace
 
 # the remote of a clone, which counts before others
 ORIGIN = "origin"
+# Seconds for which git's answer holds: it reads files that others include
+_HOLDS = 60
 _ASKED = r"^(remote\..*\.url|url\..*\.insteadof)$"
 
 
@@ -106,7 +110,7 @@ def _matches(here: Path, tiers: Sequence[TierPlace]) -> Iterator[Match]:
     as_written = _remotes(every_setting(file))
     if not any(_owned(as_written, tiers)):
         return
-    rows = _asked(here)
+    rows = _asked(here, _stamps(file), int(time.monotonic() // _HOLDS))
     effective = _remotes(rows)
     # what git would rewrite has to be the company's in both forms
     leads = {name: _rewritten(address, rows) for name, address in effective.items()}
@@ -133,8 +137,25 @@ def _owned(remotes: dict[str, str], tiers: Sequence[TierPlace]) -> Iterator[Matc
                 yield Match(tier, nearest, name, address)
 
 
-def _asked(here: Path) -> list[tuple[str, str]]:
-    """The settings of remotes, of every file that git reads, if the repository is this user's."""
+def _stamps(file: Path) -> tuple[object, ...]:
+    """Differs where the repository's settings, the user's or the machine's were changed."""
+    home = Path.home()
+    stamps: list[object] = []
+    for place in (file, home / ".gitconfig", home / ".config/git/config", Path("/etc/gitconfig")):
+        try:
+            status = place.stat()
+            stamps.append((status.st_ino, status.st_size, status.st_mtime_ns))
+        except OSError:
+            stamps.append(None)
+    return (file, home, *stamps)
+
+
+@lru_cache(maxsize=64)
+def _asked(here: Path, _stamps: tuple[object, ...], _minute: int) -> list[tuple[str, str]]:
+    """The settings of remotes, of every file that git reads, if the repository is this user's.
+
+    A helper that lives on asks git once a minute, and at each change of what it can see.
+    """
     done = plumbing.run(None, "config", "-z", "--get-regexp", _ASKED, cwd=here)
     rows = []
     for row in done.names:
