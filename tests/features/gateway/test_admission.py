@@ -105,6 +105,11 @@ def test_a_request_inside_of_another_is_nobodys(gated: Served) -> None:
         codes = [int(part[:3]) for part in answer.split(b"HTTP/1.1 ")[1:]]
         assert codes
         assert set(codes) <= {400, 403}, answer
+    # what stands behind the body is no header
+    trailers = b"X-Forwarded-User: Ann\r\nX-Forwarded-Email: ann@acme.example\r\n"
+    behind = b"%x\r\n%s\r\n0\r\n%s\r\n" % (len(ALONE), ALONE, trailers)
+    chunked = [*of({OURS: SECRET}), b"Transfer-Encoding: chunked"]
+    assert status(raw(gated, *chunked, body=behind, length=False)) == 401
     twice = [*of(ANN.sent()), b"Content-Length: %d" % len(ALONE), b"Content-Length: 0"]
     assert status(raw(gated, *twice, length=False)) == 400
 

@@ -140,9 +140,13 @@ def test_no_name_over_a_header_approves_a_rule(
 
 
 def test_who_is_named_over_a_header_is_an_agent_all_the_same(
-    gated: Served, knowledge: Path, git: Git
+    gated: Served, knowledge: Path, git: Git, run: Run
 ) -> None:
     owner = Person("Test Person", "person@example.com")
+    source = put_file(Path.home() / "notes.md", "# Notes of the account\n")
+    assert run("contribute", "add-resource", "--type", "doc", source).code == 0
+    (doc,) = run("recall", "search", "notes of the account", "--json").json["docs"]
+    source.write_text("# Notes of the account\n\nMore.\n")
     put_file(
         knowledge / "global/lessons/firm-8F3K2B.md",
         f"---\nid: {LESSON[:-1]}B\nkind: lesson\ntitle: Stand still\nfrom: user\n---\nAlways.\n",
@@ -160,6 +164,8 @@ def test_who_is_named_over_a_header_is_an_agent_all_the_same(
             assert "a person" in text or "trust" in text, text
         for path in (knowledge / "README.md", config_file(), "/etc/hostname", "README.md"):
             assert "reads no files" in agent.fails("add_resource", type="doc", path=str(path)), path
+        # a doc whose source is a file of the account, added by who has the account
+        assert "reads no files" in agent.fails("refresh_resource", resource_id=doc["id"])
         made = agent.call("add_lesson", title="Quagga", content="C")
     assert git(knowledge, "rev-parse", f"{made['commit']}^") == before
     stored = git(knowledge, "show", f"{made['commit']}:{made['path']}")
