@@ -211,15 +211,15 @@ def main() -> int:
                     print(f"$ {row}\n{done.stdout}{done.stderr}")
             print(f"{task}: {commands - before[0]} commands, {errors - before[1]} errors")
         typed_at(f"{program} admin warm stop", home, env)
-    typed, seconds = company(env, verbose=verbose)
+    commands_typed, seconds = company(env, verbose=verbose)
     print(
-        f"a new employee: {typed} command (at most {COMPANY_COMMANDS_BAR}), the first rule is told after "
+        f"a new employee: {commands_typed} command (at most {COMPANY_COMMANDS_BAR}), the first rule is told after "
         f"{seconds:.1f} s (at most {COMPANY_SECONDS_BAR:.0f})"
     )
     print(
         f"together {commands} commands (at most {COMMANDS_BAR}), {errors} errors (at most {ERRORS_BAR})"
     )
-    late = typed > COMPANY_COMMANDS_BAR or seconds > COMPANY_SECONDS_BAR
+    late = commands_typed > COMPANY_COMMANDS_BAR or seconds > COMPANY_SECONDS_BAR
     return int(commands > COMMANDS_BAR or errors > ERRORS_BAR or late)
 
 
