@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pexpect
 import pytest
 
 from app.test_shared_index import reach, server
@@ -226,12 +227,26 @@ def test_a_person_is_shown_the_places_and_asked(secret: Secret, spawn: Spawn) ->
     assert secret.run("search", "Acme").code == 0
     child = spawn("admin", "forget", HANDLE)
     child.expect("versions of the index")
-    child.expect("Remove it from the 2 places that are ours")
+    child.expect("Remove it from what is ours")
     child.sendline("n")
     child.expect("nothing was removed")
     child.wait()
     assert child.exitstatus == 8
     assert secret.places(HANDLE)["versions of the index"] >= 1
+
+
+def test_at_a_terminal_a_text_is_asked_for_and_not_shown(secret: Secret, spawn: Spawn) -> None:
+    kept = put_file(Path.home() / ".local/state/ai-lessons/edits/edit-1.md", SECRET)
+    child = spawn("admin", "forget", "-")
+    child.expect("The text")
+    child.sendline(SECRET)
+    child.expect("Remove it from what is ours")
+    assert SECRET not in (child.before or "")
+    child.sendline("y")
+    child.expect("replaced")
+    child.expect(pexpect.EOF)
+    assert SECRET not in (child.before or "")
+    assert kept.read_text() == "[forgotten]"
 
 
 def test_an_agent_may_look_and_not_forget(secret: Secret, monkeypatch: pytest.MonkeyPatch) -> None:

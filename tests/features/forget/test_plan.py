@@ -161,9 +161,12 @@ def test_encrypted_versions_are_said_to_be_unseen(secret: Secret) -> None:
 
 
 def test_edits_that_a_rewrite_would_lose_are_counted(secret: Secret) -> None:
+    put_file(secret.root / PATH, TEXT)
+    secret.git(secret.root, "stash", "-q")
     put_file(secret.root / "README.md", "# Changed\n")
     titles = " ".join(step["title"] for step in secret.plan(HANDLE)["steps"])
     assert "edited files that would be lost: 1" in titles
+    assert "stashes get lost" in titles
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,20 @@ def _place_of(error: BaseException) -> str:
     return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
 
 
+def _typed() -> str:
+    """The text that comes by standard input; at a terminal it is asked for, and not shown."""
+    if not is_terminal(sys.stdin):
+        return text_input.read_input()
+    text: str = click.prompt("The text (it is not shown)", hide_input=True, err=True)
+    return text
+
+
 def _answer(call: Call, what: str, *, plan: bool, yes: bool) -> Forgetting:
     # help and completion do without
     from ai_lessons.features.forget import jobs, target, traces
 
     if what == "-":
-        meant = target.of_text(text_input.read_input())
+        meant = target.of_text(_typed())
     else:
         meant = traces.target_of(call.library, what)
         if not meant.entry:
@@ -103,6 +111,7 @@ def _confirmed(call: Call, asked: Asked, *, yes: bool) -> bool:
     if not before.ours:
         return False
     call.say(call.view.fit(texts.forgetting(before, call.view)))
-    if not confirm(f"\nRemove it from the {len(before.ours)} places that are ours?"):
+    ours, every = len(before.ours), len(before.places)
+    if not confirm(f"\nRemove it from what is ours ({ours} of {every} places)?"):
         raise Refused("nothing was removed", hint="see it again: --plan")
     return True

@@ -13,6 +13,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.features.forget import own_files, remedies, traces, vectors
 from ai_lessons.features.forget.remedies import Rewrite, Step
 from ai_lessons.git import plumbing
+from ai_lessons.git.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -280,4 +281,5 @@ def _rewrite(part: RepositoryTraces) -> Rewrite:
         remotes,
         holding,
         unsaved,
+        read_ref(worktree, "refs/stash") is not None,
     )

@@ -37,7 +37,8 @@ class Rewrite(NamedTuple):
     """A repository whose history holds it.
 
     `paths`: of the entry, from the top; none of a text. `remotes`: with their addresses, all that
-    there are; `holding` those of which a branch holds it.
+    there are; `holding` those of which a branch holds it. `unsaved`: edited files, and `stashed`:
+    whether there are stashes; both get lost.
     """
 
     root: Path
@@ -47,6 +48,7 @@ class Rewrite(NamedTuple):
     remotes: Mapping[str, str]
     holding: Sequence[str]
     unsaved: int = 0
+    stashed: bool = False
 
     @property
     def tags(self) -> list[str]:
@@ -65,6 +67,8 @@ def steps(repo: Rewrite, target: Target) -> Iterator[Step]:
         title = f"rewrite the history of {top}; tell others to push nothing meanwhile"
         if repo.unsaved:
             title += f"; edited files that would be lost: {repo.unsaved}, commit them first"
+        if repo.stashed:
+            title += "; stashes get lost, apply them first"
         yield Step(title, tuple(_rewrite(repo, target)))
         if repo.holding:
             words = "send it; protected branches have to allow force pushes until then"
