@@ -156,7 +156,7 @@ SETTINGS = {
     "search.chunking.target": "tokens that a passage aims at",
     "search.chunking.limit": "tokens that no passage is over",
     "search.chunking.minimum": "passages of fewer tokens join a neighbour",
-    "search.index": "where the index lives; empty: in the git directory",
+    "search.index": "where the index lives, see [below](#an-index-elsewhere); empty: in the git directory",
     "tag_aliases": "words that mean the same tag, `alias: tag`",
 }
 """What each setting of a repository is for."""
@@ -195,7 +195,7 @@ SETTING_SCHEMAS: Mapping[str, dict[str, Any]] = {
     "events": FLAG,
     "search.model": TEXT,
     **{f"search.chunking.{size}": TOKENS for size in ("target", "limit", "minimum")},
-    "search.index": {"type": "string", "pattern": "^$|^(s3|gs|az|abfss?)://"},
+    "search.index": {"type": "string", "pattern": "^$|^(s3|gs|az|abfss?|db)://"},
     "tag_aliases": {"type": "object", "additionalProperties": TEXT},
 }
 """The JSON Schema of each setting of a repository; a test compares it with what the program accepts."""

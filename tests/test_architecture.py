@@ -49,7 +49,7 @@ SERVER = {
 """All that is loaded only by the server over MCP."""
 
 HOMES = {
-    "lancedb": {"search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
+    "lancedb": {"search/connections.py", "search/table.py"}, "pyarrow": {"search/table.py"}, "fastembed": {"search/embedding.py"},
     "onnxruntime": {"search/embedding.py"}, "tokenizers": set[str](),
     "numpy": {"search/embedding.py", "search/index_query.py", "search/shared_vectors.py", "search/vector_packs.py"},
     "huggingface_hub": set[str](),

@@ -5,19 +5,24 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from moto.server import ThreadedMotoServer
 
-from ai_lessons.app import index_upkeep, repository_settings, search
+from ai_lessons.app import gathering, index_upkeep, repository_settings, search
 from ai_lessons.app.answers import Query
 from ai_lessons.errors import Conflict, NotFound, StorageFailed, Unreachable, UsageError
-from ai_lessons.search.index_tables import SharedIndex
+from ai_lessons.search.index_tables import SharedIndex, Tables
 from ai_lessons.search.model_files import ModelUnavailable
+from ai_lessons.search.rows import Row
+from ai_lessons.search.table import made_with
+from ai_lessons.telling import offers
+from app.a_lancedb_service import KEY, Service, serving
 from app.world import CountingEmbedder, World, options
-from real_world import Git, failing
+from real_world import Git, failing, instead
 
-EVERYWHERE = pytest.mark.parametrize("uri", ["folder", "s3"], indirect=True)
+EVERYWHERE = pytest.mark.parametrize("uri", ["folder", "s3", "service"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +46,23 @@ def reach(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
 
 
 @pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """LanceDB's own service, played on a folder."""
+    with serving(tmp_path / "service") as running:
+        monkeypatch.setenv("LANCEDB_API_KEY", KEY)
+        monkeypatch.setenv("LANCEDB_HOST_OVERRIDE", running.address)
+        yield running
+
+
+@pytest.fixture
 def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An address where nothing lies yet: of a folder, or of object storage for the tests that ask for both."""
-    if getattr(request, "param", "folder") == "folder":
+    """An address where nothing lies yet: of a folder, of object storage or of LanceDB's service."""
+    place = getattr(request, "param", "folder")
+    if place == "folder":
         return str(tmp_path / "shared index")
+    if place == "service":
+        request.getfixturevalue("service")
+        return "db://knowledge"
     address = request.getfixturevalue("server")
     bucket = f"bucket-{tmp_path.name.lower().replace('_', '-')[-20:]}"
     with urllib.request.urlopen(urllib.request.Request(f"{address}/{bucket}", method="PUT")):  # noqa: S310 - loopback
@@ -146,6 +164,7 @@ def test_an_index_that_many_share_is_read_in_place_and_written_by_reindex_alone(
     assert "About dates" not in world.found("palms")
 
 
+@EVERYWHERE
 def test_one_machine_at_a_time_writes_to_an_index_that_many_share(
     world: World, clone: World, uri: str
 ) -> None:
@@ -204,3 +223,93 @@ def test_half_a_push_is_nothing_for_those_who_read(
     assert SharedIndex(place).state().passages == 0
     index_upkeep.index_push(world.library, place)
     assert index_upkeep.index_pull(clone.library, place).came == 3
+
+
+def test_the_key_of_the_service_comes_from_the_environment_and_goes_to_no_host_that_settings_name(
+    world: World, clone: World, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # what a pulled repository names is asked once this user agreed to it
+    clone.write(".ai-lessons/config.yaml", "search:\n  index: db://knowledge\n")
+    notes = clone.search("bread").notes
+    assert any("db://knowledge, which was not agreed to" in note for note in notes), notes
+    assert service.asked == []
+    repository_settings.config_set(clone.library, "search.index", "db://knowledge")
+    there = search.search(clone.fresh(), Query("bread")).notes
+    assert "no index is at" in " ".join(there)
+    assert service.asked
+    service.asked.clear()
+    monkeypatch.delenv("LANCEDB_API_KEY")
+    with pytest.raises(StorageFailed, match=r"db://knowledge.*LANCEDB_API_KEY is not set"):
+        search.search(clone.fresh(), Query("bread"))
+    with pytest.raises(Unreachable, match="LANCEDB_API_KEY") as caught:
+        index_upkeep.index_status(clone.library, "db://knowledge")
+    assert "LANCEDB_HOST_OVERRIDE" in caught.value.hint
+    assert service.asked == []
+    monkeypatch.setenv("LANCEDB_API_KEY", "another")
+    with pytest.raises(Unreachable, match="no such key"):
+        index_upkeep.index_status(clone.library, "db://knowledge")
+    # nothing of a key is in the repository or its state
+    for file in (*clone.root.rglob("*"), *clone.options.state_dir.rglob("*")):
+        assert not file.is_file() or KEY.encode() not in file.read_bytes()
+
+
+def test_a_changed_and_a_removed_entry_and_a_filter_are_right_in_the_service(
+    world: World, clone: World, service: Service
+) -> None:
+    in_place("db://knowledge", world, clone)
+    index_upkeep.reindex(world.fresh())
+    world.write("notes/bread.md", "# About bread\n\nIt needs three hours.\n")
+    (world.root / "notes/cheese.md").unlink()
+    assert index_upkeep.reindex(world.fresh()).removed == 1
+    assert world.found("three hours")[0] == "About bread"
+    assert "About cheese" not in world.found("cheese")
+    # a second question of a process, which reads all vectors of other places
+    assert world.found("apples")[0] == "About apples"
+    status = index_upkeep.index_status(world.library)
+    assert (status.entries, status.passages, status.vectors) == (2, 2, 2)
+    assert "/v1/table/passages_1/merge_insert/" in service.asked
+    again = index_upkeep.reindex(world.fresh(), full=True)
+    assert again.passages == 2
+    assert service.names() == ["passages_2"]
+
+
+def test_a_hook_asks_no_index_that_lies_elsewhere(world: World, service: Service) -> None:
+    error = "$ make all\nmake: *** No rule to make target 'all'.  Stop."
+    world.add("Run configure before make", f"```\n{error}\n```\n")
+    asked: list[object] = []
+    real = gathering.refresh
+
+    def refresh(*repos: Any) -> Any:
+        asked.append(repos)
+        return real(*repos)
+
+    with instead("ai_lessons.app.gathering.refresh", refresh):
+        offers.at_a_failure(world.fresh(), error)
+        # here, a question by meaning is one of milliseconds
+        assert len(asked) == 1
+        in_place("db://knowledge", world)
+        index_upkeep.reindex(world.fresh())
+        library = world.fresh()
+        service.asked.clear()
+        offers.at_a_failure(library, error)
+    assert len(asked) == 1
+    assert service.asked == []
+
+
+def test_an_index_of_too_many_passages_is_not_read_into_memory_to_find_that_out(
+    tmp_path: Path,
+) -> None:
+    tables = Tables(str(tmp_path / "index"))
+    table = tables.begin(made_with("tiny", 2))
+    rows = [
+        Row(
+            f"{n}:0", str(n), 0, 0, "doc", "p", (), (), "active", "t", "", "x", "x", "", "h", str(n)
+        )
+        for n in range(5)
+    ]
+    table.add(rows, {str(n): bytes(4) for n in range(5)})
+    kept = table.all_vectors(5)
+    assert kept is not None
+    assert len(kept[0]) == 5
+    with failing("ai_lessons.search.table.Passages.select", AssertionError("rows were read")):
+        assert table.all_vectors(2) is None

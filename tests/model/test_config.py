@@ -137,6 +137,7 @@ def test_unknown_settings_are_left_alone_but_can_be_named() -> None:
         ("search.chunking.limit", "300", "    limit: 400\n", "    limit: 300\n"),
         ("git.autocommit", "no", "  autocommit: auto\n", "  autocommit: false\n"),
         ("search.index", "s3://b/x", '  index: ""\n', "  index: s3://b/x\n"),
+        ("search.index", "db://name", '  index: ""\n', "  index: db://name\n"),
         ("tag_aliases.k8s", "kubernetes", "tag_aliases: {}\n", "tag_aliases: {k8s: kubernetes}\n"),
         ("approval.require", "", "  require: merge\n", ""),
         ("events", "off", "tag_aliases: {}\n", "tag_aliases: {}\nevents: false\n"),

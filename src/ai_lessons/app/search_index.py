@@ -20,12 +20,12 @@ from ai_lessons.git.worktree import shared_files
 from ai_lessons.model.config import DEFAULT_MODEL
 from ai_lessons.model.entries import Filter, Status
 from ai_lessons.search import model_files
+from ai_lessons.search.connections import IN_MEMORY
 from ai_lessons.search.index import Index
 from ai_lessons.search.index_query import IndexDamaged
 from ai_lessons.search.missing_vectors import VectorCache
 from ai_lessons.search.model_files import PINNED
 from ai_lessons.search.rows import Candidates, EntryRows, IndexRefresh
-from ai_lessons.search.table import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -257,6 +257,11 @@ class Indexing:
         """Where the index is, if its own place cannot hold it. Tries the disk."""
         self._moved()
         return self.elsewhere
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it lies on the network, so that a question takes what an agent host does not wait."""
+        return self._shared
 
     def close(self) -> None:
         """Close its files."""

@@ -163,7 +163,7 @@ def _addresses(value: Any) -> tuple[str, ...]:
 
 _MODEL = r"(?!.*\.\.)[\w][\w./-]{0,199}"
 _BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
-_ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
+_ADDRESS = r"(?:(?:s3|gs|az|abfss?|db)://[^\s\x00-\x1f]{1,1000})?"
 _TOKENS = 100_000, "of tokens from 1"
 _FLAG: Mapping[str | bool, bool] = {True: True, False: False}
 _TYPED = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
@@ -186,7 +186,7 @@ KEYS: Mapping[str, Key] = {
         for size in ("target", "limit", "minimum")
     },
     "search.index": _text(
-        "index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"
+        "index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs://, az:// or db://"
     ),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
 }

@@ -6,11 +6,12 @@ import os
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import Conflict, Unreachable
+from ai_lessons.search.connections import KEY, connect, drop, is_service
 from ai_lessons.search.rows import IndexStatus
-from ai_lessons.search.table import FTS_INDEX, LANCE_ERRORS, Passages, connect, schema
+from ai_lessons.search.table import FTS_INDEX, LANCE_ERRORS, Passages, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,7 +49,7 @@ class Tables:
             try:
                 table = self._db.open_table(f"{NAME}{number}")
                 if any(index.name == FTS_INDEX for index in table.list_indices()):
-                    self._open = Passages(table, number, self._reopen)
+                    self._open = self._passages(table, number)
                     return self._open
             except LANCE_ERRORS:
                 continue
@@ -57,14 +58,18 @@ class Tables:
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that no reader sees until it is finished."""
         number = max(self._numbers(), default=0) + 1
-        return Passages(
-            self._db.create_table(f"{NAME}{number}", schema=schema(made)), number, self._reopen
-        )
+        return self._passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number)
+
+    def _passages(self, table: Any, number: int) -> Passages:
+        return Passages(table, number, self._reopen, in_service=is_service(self._uri))
+
+    def _drop(self, name: str) -> None:
+        drop(self._db, self._uri, name)
 
     def drop_others(self, keep: Passages) -> None:
         """Remove every table but this. Readers of an older one reopen once."""
         for number in self._numbers() - {keep.number}:
-            self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
+            self._drop(f"{NAME}{number}")
 
     @contextmanager
     def claimed(self) -> Iterator[Callable[[], None]]:
@@ -85,7 +90,7 @@ class Tables:
                     ),
                     hint=f"try again when it is done, or {DEAD} after its last sign of life",
                 )
-            self._db.drop_table(WRITING, ignore_missing=True)
+            self._drop(WRITING)
         try:
             claim = self._db.create_table(WRITING, [{"beat": 0}])
         except LANCE_ERRORS as error:
@@ -103,7 +108,7 @@ class Tables:
         try:
             yield beat
         finally:
-            self._db.drop_table(WRITING, ignore_missing=True)
+            self._drop(WRITING)
 
     def _numbers(self) -> set[int]:
         names: Iterable[str] = ()
@@ -180,8 +185,12 @@ class SharedIndex:
                 raise Conflict(
                     f"another process is pushing to {self.uri}", hint="push again when it is done"
                 ) from error
-            keys = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …"
+            keys = "S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …"
+            if is_service(self.uri):
+                keys = (
+                    f"LanceDB's service is set up by {KEY}, LANCEDB_REGION, LANCEDB_HOST_OVERRIDE"
+                )
             raise Unreachable(
                 f"the shared index at {self.uri} cannot be used: {message[:300]}",
-                hint=f"check the address; S3 is set up by {keys}",
+                hint=f"check the address; {keys}",
             ) from error

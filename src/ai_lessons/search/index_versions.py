@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.search.conditions import one_of, quoted
+from ai_lessons.search.connections import connect
 from ai_lessons.search.model_files import first_line
-from ai_lessons.search.table import LANCE_ERRORS, connect
+from ai_lessons.search.table import LANCE_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

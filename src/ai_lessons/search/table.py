@@ -15,14 +15,11 @@ from importlib.metadata import version
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ai_lessons.search import defer, unchecked
+# it says how lancedb is imported, which what follows would do in another way
+from ai_lessons.search.connections import SERVICE_PATIENCE
 
-# lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s
-# of 0.9)
-defer("lance_namespace_urllib3_client")
+# isort: split
 
-with unchecked():
-    import lancedb
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
@@ -90,56 +87,22 @@ VECTOR_INDEX = "vector_idx"
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 
 
-# Bytes of the table that are kept in memory at most. 10,000 passages with their full-text index
-# take about 12 MB, the index of a million vectors 390 MB, which a smaller cache would read again
-# for every question.
-INDEX_CACHE, METADATA_CACHE = 512 << 20, 32 << 20
-
-# For object stores: by default they are tried for minutes before a wrong address is an error.
-IMPATIENT = {
-    "timeout": "20s",
-    "connect_timeout": "5s",
-    "client_max_retries": "2",
-    "client_retry_timeout": "20",
-    "download_retry_count": "2",
-}
-
-
-# An index of this process alone
-IN_MEMORY = "memory://"
-
-
-def connect(uri: str) -> tuple[Any, Callable[[str], Awaitable[Any]]]:
-    """The database at a folder or address, and a function that opens a table of it for asynchronous questions."""
-    options: dict[str, Any] = {
-        # Without an interval of zero an open table never sees what other processes commit.
-        "read_consistency_interval": timedelta(0),
-        "storage_options": IMPATIENT if "://" in uri else None,
-        # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
-        "session": lancedb.Session(
-            index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE
-        ),
-    }
-
-    database: Any = lancedb.connect(uri, **options)
-
-    async def reopen(name: str) -> Any:
-        if uri == IN_MEMORY:
-            # what another connection makes there is not ours
-            return await database._conn.open_table(name)  # noqa: SLF001  # there is no public way
-        return await (await lancedb.connect_async(uri, **options)).open_table(name)
-
-    return database, reopen
-
-
 class Passages:
     """One table. Every method is one question or one commit.
 
     Raises what lancedb raises (LANCE_ERRORS).
     """
 
-    def __init__(self, table: Any, number: int, reopen: Callable[[str], Awaitable[Any]]) -> None:
-        self._table, self.number = table, number
+    def __init__(
+        self,
+        table: Any,
+        number: int,
+        reopen: Callable[[str], Awaitable[Any]],
+        *,
+        in_service: bool = False,
+    ) -> None:
+        """`in_service`: LanceDB's own service keeps the table, and its indices up to date."""
+        self._table, self.number, self._in_service = table, number, in_service
         self._reopen = reopen
         self._reopened: Any = None
         # at a version
@@ -165,6 +128,9 @@ class Passages:
         # Positions serve phrase queries only and cost a third more; tokens over the limit are
         # silently not indexed.
         self._table.create_index(FTS_COLUMN, config=FTS(with_position=False, max_token_length=100))
+        if self._in_service:
+            # which makes it in the background
+            self._table.wait_for_index([FTS_INDEX], SERVICE_PATIENCE)
         self.tidy(thorough=True)
 
     def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
@@ -334,6 +300,9 @@ class Passages:
         # the index keeps 8 bits a number: twice as many of its nearest are compared again in full
         if exact:
             search = search.bypass_vector_index()
+        elif self._in_service:
+            # it knows its partitions, and to count rows would be one more request
+            search = search.refine_factor(2)
         else:
             search = search.nprobes(self._probes()).refine_factor(2)
         if where:
@@ -358,6 +327,10 @@ class Passages:
 
         None if more than so many.
         """
+        # Vectors are asked where at least half of the passages have one. To read so many only to find
+        # that there are more would cost a question to a bucket 200 MB.
+        if self._in_service or self.count() > 2 * at_most:
+            return None
         table = self.select("vector IS NOT NULL", "_rowid", *HIT, "vector", limit=at_most + 1)
         if table.num_rows > at_most:
             return None
@@ -374,7 +347,13 @@ class Passages:
         return cast("list[int]", self.select(where, "_rowid").column("_rowid").to_pylist())
 
     def tidy(self, *, thorough: bool = False) -> bool:
-        """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
+        """Merge files, bring the indices up to date and forget old versions, if it is time for it.
+
+        The service does so itself, but for the index of vectors.
+        """
+        if self._in_service:
+            self._index_vectors()
+            return False
         statistics = self._table.stats()
         tail = self.unindexed()
         if (
@@ -445,11 +424,9 @@ class Passages:
             .select(stored)
             .with_row_id(with_row_id="_rowid" in columns)
         )
-        return (
-            search.limit(max(1, self.count()) if limit is None else limit)
-            .to_arrow()
-            .select(list(columns))
-        )
+        if limit is None:
+            limit = max(1, self.count())
+        return search.limit(limit).to_arrow().select(list(columns))
 
 
 def cosines(rows: Any, vector: Sequence[float]) -> list[float]:

@@ -203,6 +203,8 @@ def at_a_failure(
     something of a failure.
     """
     repo = library.up_to_date()
+    # a host waits for a hook, and a bucket answers in hundreds of milliseconds
+    words = words or any(part.indexing.is_away for part in repo.every)
     offered = helping(repo, error, None, shown_before, folders, told_before_call, words=words)
     answered = offered.entries or any(refused.reason == "told" for refused in offered.left_out)
     if answered:

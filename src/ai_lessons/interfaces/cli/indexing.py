@@ -58,8 +58,8 @@ def model_pull(call: Call) -> None:
 def index() -> None:
     """The search index: its state, and a shared one, so that others need not compute vectors.
 
-    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the
-    environment (AWS_REGION, …).
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, db://name of its own
+    service, set up by the environment (AWS_REGION, LANCEDB_API_KEY, …).
     """
 
 
