@@ -146,7 +146,13 @@ def test_no_line_of_a_text_is_lost(rows: list[str]) -> None:
     assert all(len(statement.title) <= 200 for statement in pieces.statements)
 
 
-@given(st.text(max_size=200))
+WORDS = st.lists(
+    st.sampled_from(("Never ", "use ", "tabs", ". ", "- ", "# ", "\n", "\u2028", "`", "x" * 90)),
+    max_size=12,
+).map("".join)
+
+
+@given(st.text(max_size=200) | WORDS)
 def test_any_text_is_cut_and_each_title_is_one_line(text: str) -> None:
     pieces = cut(text)
     assert all(
