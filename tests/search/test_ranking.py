@@ -45,6 +45,22 @@ def test_of_equal_scores_the_one_that_holds_the_words_is_first() -> None:
     assert [row.match.entry_id for row in ranking.rank(fused, facts)] == ["word", "near"]
 
 
+def test_vectors_count_less_the_more_of_what_was_found_is_parts_of_long_texts() -> None:
+    def weight(*ordinals: int) -> float:
+        hits = [Match(f"e{place}", ordinal, 1.0) for place, ordinal in enumerate(ordinals)]
+        return ranking.weight_of_vectors(hits, hits)
+
+    assert weight() == weight(0, 0, 0) == weight(0, 0, 0, 1) == 0.5
+    assert weight(1, 2, 3) == weight(0, 1, 2, 3) == pytest.approx(0.35)
+    assert 0.35 < weight(0, 1) < 0.5
+    # a part that words put first stays in front of one that is nearer by its meaning
+    text = [Match("words", 1, 9.0), Match("near", 1, 5.0), Match("other", 2, 0.1)]
+    vectors = [Match("near", 1, 0.9), Match("words", 1, 0.75), Match("other", 2, 0.6)]
+    long = ranking.weight_of_vectors(text, vectors)
+    assert fuse(text, vectors)[0].entry_id == "near"
+    assert fuse(text, vectors, weight=long)[0].entry_id == "words"
+
+
 raw_hits = st.lists(
     st.builds(
         Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)

@@ -235,11 +235,11 @@ def order(repo: Reading, gathered: Gathered, likelihoods: Likelihoods) -> list[H
     Where nothing is surely an answer, those of them that may be one.
     """
     asked, candidates = gathered.asked, gathered.candidates
+    scale = gathered.every.text, gathered.every.vectors
+    weight = candidates.read * ranking.weight_of_vectors(*scale)
     # the best of a few vectors must not outrank the best of all texts
-    weight = candidates.read / 2
     if candidates.text and candidates.vectors:
         weight *= gathered.coverage
-    scale = gathered.every.text, gathered.every.vectors
     matches = ranking.fuse(
         candidates.text,
         candidates.vectors,

