@@ -64,6 +64,7 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         "interfaces.hook.PATIENCE_TO_BEGIN": 600,
         # the administrators of this machine may have stated something for the program
         "settings.ADMINISTRATORS": home / "etc/ai-lessons/config.toml",
+        "connectors.agent_hosts.ROOT": home,
     }
     for place, value in instead.items():
         monkeypatch.setattr(f"ai_lessons.{place}", value)

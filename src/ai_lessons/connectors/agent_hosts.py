@@ -28,6 +28,10 @@ Json = dict[str, Any]
 # how a module begins that we wrote, as a host of JavaScript takes it
 MODULE_BEGINS = b"// Made by `ai-lessons admin hosts --install`"
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
+# below which administrators place settings for everybody
+ROOT = Path("/")
+# how a place begins that needs no settings of the user beside it
+BY_OTHERS = ("plugin ", "managed ")
 # In every command of ours, but for quotes, in any version
 MARK = "ai-lessons admin agent-hook"
 # Bytes of a file of settings: `~/.claude.json` grows to several MB
@@ -91,7 +95,8 @@ class HostFinder:
         self._kind, self._settings = kind, settings
         self._where, self._project = where, _project(where)
         self._unreadable: list[str] = []
-        self._plugin = ""
+        # by which of our plugin and the administrators' files hooks and server come, as places
+        self._hooks_by = self._server_by = ""
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
@@ -116,7 +121,9 @@ class HostFinder:
                     for event, groups in table.items()
                     if isinstance(groups, list) and groups
                 }
-        self._plugin = self._enabled_plugin()
+        plugin = self._enabled_plugin()
+        self._hooks_by = plugin or self._managed(MARK)
+        self._server_by = plugin or self._managed(PROGRAM)
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
         traces = tuple(map(self._shown, places))
@@ -141,6 +148,14 @@ class HostFinder:
             "",
         )
 
+    def _managed(self, mark: str) -> str:
+        """The file of administrators that has this part of ours; empty for none."""
+        for place in self._settings.managed:
+            path = place.partition("#")[0]
+            if mark.encode() in (self._bytes(ROOT / path) or b""):
+                return f"managed /{path}"
+        return ""
+
     def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
         """A text at the start and around an edit.
 
@@ -157,15 +172,15 @@ class HostFinder:
         for way, event in zip(("session-start", "edit"), self._settings.events, strict=True):
             if not event:
                 continue
-            if self._plugin:
-                yield Target(way, self._plugin, there=True, ours=True)
+            if self._hooks_by:
+                yield Target(way, self._hooks_by, there=True, ours=True)
             ours = {
                 file: call
                 for file, table in hooks.items()
                 for call in calls_in(table.get(event))
                 if is_our_call(call)
             }
-            for file in ours or ([] if self._plugin else list(hooks)[:1]):
+            for file in ours or ([] if self._hooks_by else list(hooks)[:1]):
                 if ours:
                     runs = self._runs(file, argv_of(ours[file]))
                 else:
@@ -184,15 +199,15 @@ class HostFinder:
                 )
 
     def _servers(self) -> Iterator[Target]:
-        if self._plugin:
-            yield Target("mcp", self._plugin, there=True, ours=True)
+        if self._server_by:
+            yield Target("mcp", self._server_by, there=True, ours=True)
         for name in self._settings.servers:
             for file, table in self._tables(name):
                 ours = []
                 for key, server in table.items():
                     if PROGRAM in json.dumps(server, default=str) or key == SERVER:
                         ours.append(server)
-                if file.exists() or not self._plugin:
+                if file.exists() or not self._server_by:
                     if ours:
                         runs = self._runs(file, argv_of(ours[0], shell=False))
                     else:

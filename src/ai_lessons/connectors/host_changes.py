@@ -12,6 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.connectors.agent_hosts import (
+    BY_OTHERS,
     LARGEST,
     MODULE_BEGINS,
     PROGRAM,
@@ -31,7 +32,7 @@ from ai_lessons.model import expression
 from ai_lessons.model.entries import json_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.connectors.agent_hosts import Host, Json, Target
@@ -76,17 +77,24 @@ def for_user(where: Where, plugin: Path, names: Sequence[str], job: str) -> tupl
         host = HostFinder(kind, settings, where).host()
         if host is None or (names and kind.id not in names):
             continue
-        by_plugin = any(target.place.startswith("plugin ") for target in host.targets)
-        if job == "uninstall" or not by_plugin:
-            changes += _of_kind(kind, settings, where, plugin, job)
+        by_others = {target.way for target in host.targets if target.place.startswith(BY_OTHERS)}
+        if job == "uninstall":
+            by_others = set()
+        changes += _of_kind(kind, settings, where, plugin, job, by_others)
     return tuple(changes)
 
 
 def _of_kind(
-    kind: AgentHost, settings: HostSettings, where: Where, plugin: Path, job: str
+    kind: AgentHost,
+    settings: HostSettings,
+    where: Where,
+    plugin: Path,
+    job: str,
+    by_others: Collection[str],
 ) -> Iterator[HostChange]:
+    """The changes of one host, but for the ways that our plugin or administrators have opened."""
     tables: dict[Path, Json] = {}
-    if settings.hears:
+    if settings.hears and "session-start" not in by_others:
         with translated(str(plugin)):
             stated: Json = json.loads((plugin / SOURCE).read_bytes())[HOOKS]
         ours = hook_table(settings, stated, _call(kind, settings))
@@ -96,8 +104,9 @@ def _of_kind(
     if module:
         place = place_of(settings, where, module)
         yield _change_module(kind, place, plugin.parent / source, job)
-    name, _, key = settings.servers[0].partition("#")
-    tables.setdefault(place_of(settings, where, name), {})[key] = {SERVER: _server(kind)}
+    if "mcp" not in by_others:
+        name, _, key = settings.servers[0].partition("#")
+        tables.setdefault(place_of(settings, where, name), {})[key] = {SERVER: _server(kind)}
     for place, ours in tables.items():
         real = external_files.kept(place)
         try:

@@ -97,3 +97,25 @@ def test_the_commands_answer_and_never_fail(
     for path in ("/usr/bin:/bin", f"{broken}:/usr/bin:/bin"):
         done = answer(path)
         assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_what_administrators_placed_is_not_installed_beside_it(run: Run, tmp_path: Path) -> None:
+    home = Path.home()
+    for folder in (".claude", ".copilot"):
+        (home / folder).mkdir()
+    # the root of the machine is this home in tests
+    run("admin", "hosts", "--managed", home)
+    (home / "etc/claude-code/managed-mcp.json").unlink()
+    places = {
+        (host["id"], target["way"]): target["place"]
+        for host in run("admin", "hosts", "--json").json
+        for target in host["targets"]
+    }
+    assert places["claude-code", "session-start"] == f"managed /{CLAUDE}"
+    assert places["copilot", "edit"] == f"managed /{COPILOT}"
+    assert not places["claude-code", "mcp"].startswith("managed ")
+    assert run("admin", "hosts", "--install", "--yes").code == 0
+    assert "ai-lessons" in stated(home / ".claude.json")["mcpServers"]
+    assert "ai-lessons" in stated(home / ".copilot/mcp-config.json")["mcpServers"]
+    assert not (home / ".claude/settings.json").exists()
+    assert not (home / ".copilot/hooks").exists()
