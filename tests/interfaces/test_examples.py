@@ -68,6 +68,7 @@ def prepare(desk: Path, knowledge: Path, git: Git) -> None:
         "v1/retries.md": "# Retries of v1\n\nOne.\n",
         "v2/retries.md": "# Retries of v2\n\nOne.\n",
         "AGENTS.md": "# Build\n\nWith make.\n",
+        "text.txt": "two statuses were gone",
         "knowledge.json": '{"version": 1, "exported_at": "", "learnings": [], "files": [], "events": []}\n',
         "event.json": '{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}',
     }.items():
@@ -132,6 +133,11 @@ def test_an_example_runs(
     if "hosts" in example:
         (hermetic / ".cursor").mkdir()
         example += " --yes" if "--" in example else ""  # which a person says on a terminal
+    if "admin report" in example:
+        for form, file in (("json", "reports/shop.json"), ("sarif", "shop.sarif")):
+            put_file(desk / file, run("check", "--format", form).out)
+    if "forget L-" in example:
+        example += " --yes"
     if "docs/adr" in example:
         put_file(desk / "docs/adr/0001-queue.md", "# 1. Queue\n\n## Status\n\nAccepted\n")
     if "--since origin/main" in example:
@@ -188,6 +194,9 @@ def test_an_example_runs(
         )  # fmt: skip
         code, err = shell.returncode, shell.stderr
     allowed = {0, UNREACHABLE} if "model pull" in example else {0}
+    if "--from-reviews" in example:
+        # no forge is asked here
+        allowed = {UNREACHABLE}
     if "refresh D-" in example:
         allowed = {
             REFUSED
