@@ -472,7 +472,7 @@ def test_a_hook_is_answered_by_the_helper_as_it_answers_itself(
             json.dumps({"session_id": f"{name}{number}", "cwd": str(both.root)} | event).encode()
             for name in "ab"
         )
-        asked = first, environ, str(both.root)
+        asked = first, environ, str(both.root), time.monotonic()
         answered = heard(both, asked)
         assert (told in answered, bool(told)) == (True, bool(answered))
         again = heard(both, asked)
@@ -523,12 +523,14 @@ def test_a_hook_does_not_wait_for_a_helper_that_is_at_other_work_or_that_the_set
     environ = {**os.environ, "AI_LESSONS_REPO": str(both.root)}
     for name in ("AI_LESSONS_WARM", "CI"):  # either would decide before the settings
         environ.pop(name, None)
-    asked = failed("s1", both.root).encode(), environ, str(both.root)
+    asked = failed("s1", both.root).encode(), environ, str(both.root), time.monotonic()
     forbidden = {
         "AI_LESSONS_CONFIG": str(put_file(tmp_path / "config.toml", "[warm]\nenabled = false\n"))
     }
     with pytest.raises(daemon_client.DaemonUnavailable):
-        daemon_client.ask(both.place, (asked[0], environ | forbidden, asked[2]), daemon_client.HOOK)
+        daemon_client.ask(
+            both.place, (asked[0], environ | forbidden, *asked[2:]), daemon_client.HOOK
+        )
     busy = threading.Event()
     both.helper.jobs.submit(busy.wait)
     with pytest.raises(daemon_client.DaemonUnavailable):
