@@ -2,8 +2,8 @@
 
 `python -m bench.bucket s3://BUCKET/PATH [--rows 1000000]` makes an index of that many passages with random words and
 vectors (of the model's size), copies its files into the bucket, and asks both. Credentials and endpoint come from the
-environment, as for `admin index`. An S3 on this machine: `rclone serve s3 FOLDER --addr 127.0.0.1:9000 --auth-key
-KEY,SECRET`.
+environment, as for `admin index` (`AWS_ENDPOINT_URL`, …). An S3 on this machine for few rows: `moto_server -p 9000`,
+which reads a whole object for each part of it.
 """
 
 from __future__ import annotations
