@@ -15,7 +15,7 @@ from mcp.types import ElicitResult
 from ai_lessons.app.search import PROMPT
 from features.gateway.a_gateway import Gateway, gateway_before
 from features.gateway.gateway_world import ANN, BO, NAME, Person, write_settings
-from interfaces.http_world import Served, serving, with_headers
+from interfaces.http_world import PATIENCE, Served, serving, with_headers
 from interfaces.mcp_world import Agent, connected
 from real_world import Git, put_file
 
@@ -114,7 +114,7 @@ def test_two_people_write_at_once_over_two_servers_and_never_in_each_others_name
     servers: list[Served], knowledge: Path, git: Git
 ) -> None:
     """Each server also commits what the other one has noted."""
-    begin = threading.Barrier(4)
+    begin = threading.Barrier(4, timeout=PATIENCE)
 
     def write(password: str, numbers: range) -> dict[str, Person]:
         made = {}
