@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ai_lessons import extensions
 from real_world import AGENTS, Git, at_rest, put_program
 
 # The same examples in every run, so that a change is judged by what it changes. A busy machine is slow.
@@ -33,6 +34,15 @@ _folders = itertools.count()
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: the garbage collector need not visit it again."""
     gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what plays a feature that was taken out (`bench.delete_features`)."""
+    here = {feature.name for feature in extensions.rows()}
+    for item in items:
+        for mark in item.iter_markers("plays"):
+            if not here.issuperset(mark.args):
+                item.add_marker(pytest.mark.skip(reason=f"without {mark.args[0]}"))
 
 
 @pytest.fixture

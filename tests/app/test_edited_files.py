@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons import telling
+from ai_lessons import extensions, telling
 from ai_lessons.app import edited_files, editing, entries, health, history_of_entries, validation
 from ai_lessons.app.answers import ContextQuery
 from ai_lessons.app.secrets import fingerprint
-from ai_lessons.features.lsp import server as lsp
 
 if TYPE_CHECKING:
     from app.world import World
@@ -119,9 +118,11 @@ def test_markers_of_a_merge_are_named_but_for_those_that_a_text_shows(world: Wor
     assert messages(world) == []
 
 
+@pytest.mark.plays("lsp")
 def test_an_editor_names_all_of_it_while_the_file_is_open(world: World) -> None:
     file = world.write(PATH, "\n" + lesson(f"{CONFLICT}\n{TOKEN}", "confidnce: high"))
-    notes = list(lsp.saved(world.library, file, file.read_text()))
+    saved = extensions.load("ai_lessons.features.lsp.server:saved")
+    notes = list(saved(world.library, file, file.read_text()))
     assert notes[0].row == 0, "the blank line"
     assert TOKEN not in json.dumps([note.text for note in notes])
     assert len(notes) == 4

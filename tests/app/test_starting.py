@@ -57,6 +57,7 @@ def test_what_is_always_true_comes_before_what_names_files_and_what_prescribes_n
     ]
 
 
+@pytest.mark.plays("hosts")
 @pytest.mark.parametrize(
     ("name", "host", "is_read"),
     [
@@ -93,6 +94,7 @@ def test_what_a_file_that_the_host_reads_says_word_by_word_is_not_told_twice(
         assert left.detail == f"stands in {name}, which the host reads"
 
 
+@pytest.mark.plays("hosts")
 def test_what_came_in_by_statements_is_not_told_while_its_file_says_it(
     world: World, shop: Path
 ) -> None:
@@ -105,6 +107,7 @@ def test_what_came_in_by_statements_is_not_told_while_its_file_says_it(
     assert set(titles(offered(world, shop))) == {"Shop: Pin it", "AGENTS.md of shop"}
 
 
+@pytest.mark.plays("hosts")
 def test_a_file_that_an_instruction_file_imports_counts_and_nothing_outside_of_the_project(
     world: World, shop: Path
 ) -> None:

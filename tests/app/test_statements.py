@@ -170,6 +170,7 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(
     assert not any(x.origin.firm for x in listed_lessons(world.fresh()).entries)
 
 
+@pytest.mark.plays("learning")
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(
     world: World,
 ) -> None:

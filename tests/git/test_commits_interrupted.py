@@ -146,6 +146,7 @@ def test_objects_that_a_power_cut_left_empty_are_written_again(store: Store, git
 SOURCE = Path(__file__).parents[2]
 
 
+@pytest.mark.plays("intake")
 def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(
     tmp_path: Path,
 ) -> None:
@@ -155,6 +156,7 @@ def test_after_a_kill_at_any_step_the_next_command_finds_all_that_was_accepted(
     }
 
 
+@pytest.mark.plays("intake")
 def test_ctrl_c_at_any_step_leaves_no_lock_and_nothing_half(tmp_path: Path) -> None:
     jobs = {"add": 3, "import": 2, "approve": 3}
     assert after("SIGINT", tmp_path, jobs) == {

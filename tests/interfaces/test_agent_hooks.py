@@ -75,6 +75,7 @@ def test_where_nothing_is_known_of_the_folder_the_agent_still_learns_that_it_can
     assert ("ai-lessons recall search" in told, len(told.splitlines())) == (True, 3)
 
 
+@pytest.mark.plays("hosts")
 def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path: Path) -> None:
     lines = tmp_path / "environment"
     lines.write_text("export A=1\n")
@@ -225,6 +226,7 @@ def play(host: Host, *names: str, session_id: str = "one") -> dict[str, str]:
     return {name: told for name in names if (told := host.hear(name, session_id=session_id))}
 
 
+@pytest.mark.plays("hosts")
 def test_attempts_that_failed_before_one_worked_are_iteration(host: Host) -> None:
     said = play(
         host, "session_start", "before_make_test", "make_test_failed", "before_make_test_again",
@@ -310,6 +312,7 @@ def test_what_is_no_event_gets_no_answer(host: Host, hermetic: Path) -> None:
     assert host.end(host.start(b"\xff\xfe{")) == ""
 
 
+@pytest.mark.plays("hosts")
 @pytest.mark.parametrize("wrong", [None, 7, "text", ["a"], {"a": {"b": 1}}])
 def test_fields_of_another_type_are_taken_as_absent(wrong: object, tmp_path: Path) -> None:
     for file in EVENTS.glob("*.json"):

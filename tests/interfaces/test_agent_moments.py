@@ -59,6 +59,7 @@ def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(
     assert fails(host, SAID) == ""
 
 
+@pytest.mark.plays("hosts")
 def test_a_host_without_an_event_for_failures_is_understood(host: Host, lesson: str) -> None:
     for answer, failed in (
         (SAID, True),
@@ -134,6 +135,7 @@ def test_at_the_end_an_agent_is_asked_only_for_another_way_than_what_was_told(
         assert (told.endswith(asked), told != "") == (True, asked != ""), told
 
 
+@pytest.mark.plays("hosts")
 def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str, run: Run) -> None:
     assert "no session" in run("recall", "sessions").out
     fails(host, SAID, session_id="s-1")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from ai_lessons import extensions
 from ai_lessons.git.approval_branch import PROPOSALS
 from interfaces.world import Outcome, Run, run_inside
 from real_world import Git, commit_all, put_file
@@ -16,12 +17,13 @@ from real_world import Git, commit_all, put_file
 CONFIG = ".ai-lessons/config.yaml"
 LOST = "9" * 40
 REF = "refs/remotes/origin/rules/R-Q2GTQZ-lost"
-READERS = (
+READERS: tuple[tuple[str, ...], ...] = (
     ("list", "--json"),
     ("search", "carts", "--json"),
-    ("load",),
     ("recall", "context", "--json"),
 )
+if any(feature.name == "lesson_program" for feature in extensions.rows()):
+    READERS = (*READERS, ("load",))
 
 
 class Shop(NamedTuple):

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from ai_lessons.telling import pipeline
 from interfaces.agent_host import Host, add
 
@@ -115,6 +117,7 @@ def test_a_prompt_brings_what_shares_its_rare_words(host: Host, knowledge: Path)
     assert asks(host, "please fix the failing build", "t") == ""
 
 
+@pytest.mark.plays("learning")
 def test_the_start_names_first_what_sessions_needed_and_a_prompt_about_it_brings_it_again(
     host: Host, knowledge: Path
 ) -> None:

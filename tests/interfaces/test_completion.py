@@ -102,6 +102,7 @@ def test_the_shell_may_be_taken_from_the_environment(
     )
 
 
+@pytest.mark.plays("lesson_program")
 @pytest.mark.parametrize(
     ("shell", "file"),
     [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/ai-lessons.fish")],
@@ -120,6 +121,7 @@ def test_set_up_twice_it_stands_there_once(run: Run, hermetic: Path, shell: str,
     assert start.read_text() == once
 
 
+@pytest.mark.plays("lesson_program")
 def test_it_goes_where_the_shell_looks(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_person_names_what_takes_its_place(
     assert f"- supersedes: {LESSON}" in (knowledge / new["path"]).read_text()
 
 
+@pytest.mark.plays("intake")
 def test_a_person_is_asked_where_a_doc_is_read_from_and_told_when_that_changes(
     spawn: Spawn, overdue: Path, knowledge: Path
 ) -> None:

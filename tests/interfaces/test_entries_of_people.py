@@ -31,6 +31,7 @@ def test_an_agent_cannot_delete_what_a_person_wrote(
     assert run("contribute", "delete", entry, "--yes").code == 0
 
 
+@pytest.mark.plays("lesson_program")
 def test_an_agent_cannot_mark_wrong_what_a_person_wrote_by_any_command(
     run: Run, knowledge: Path, as_agent: None, tmp_path: Path
 ) -> None:

@@ -27,7 +27,11 @@ HELLO = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
     ("words", "message"),
     [
         (["ai-lessons-mcp"], HELLO + b"\n"),
-        (["ai-lessons", "lsp", "--stdio"], b"Content-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO)),
+        pytest.param(
+            ["ai-lessons", "lsp", "--stdio"],
+            b"Content-Length: %d\r\n\r\n%b" % (len(HELLO), HELLO),
+            marks=pytest.mark.plays("lsp"),
+        ),
     ],
 )
 def test_a_server_ends_with_its_host(words: list[str], message: bytes, knowledge: Path) -> None:
