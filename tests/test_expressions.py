@@ -51,7 +51,7 @@ CUT = {
 COMPUTED = {
     "features/scripts/beside.py", "features/transfer/commands.py", "features/transfer/instruction_files.py",
     "app/versions_asked.py", "features/tiers/evaluation.py",
-    "features/harvest/statements.py",
+    "features/harvest/statements.py", "features/forget/target.py",
     "git/hooks.py", "git/network.py", "interfaces/output.py",
     "model/outcomes.py", "model/__init__.py",
     "features/anchors/code_lines.py", "features/anchors/offers.py", "features/anchors/pins.py",

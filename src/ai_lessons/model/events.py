@@ -3,13 +3,17 @@
 Pure.
 """
 
+from __future__ import annotations
+
 import json
 import re
-from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.model import expression
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"

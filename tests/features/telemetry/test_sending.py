@@ -231,7 +231,7 @@ def test_without_the_variable_nothing_is_noted_loaded_or_sent(
     assert run("search", "workflow").code == 0
     state_of_user = settings.folders(os.environ).state
     assert not (state_of_user / "telemetry").exists()
-    assert "telemetry   off: OTEL_EXPORTER_OTLP_ENDPOINT is not set" in run("admin", "doctor").out
+    assert "telemetry" not in run("admin", "doctor").out
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,9 @@ def test_a_hook_neither_waits_nor_fails_where_the_collector_does_not_answer(
     assert not sent()
     rows = (folder() / records.SENDING).read_text()
     assert '"hook"' in rows
-    assert jobs.check(None)[0] == "warning"  # type: ignore[arg-type]  # it asks no repository
+    waiting = jobs.check(None)  # type: ignore[arg-type]  # it asks no repository
+    assert waiting
+    assert waiting[0] == "warning"
     collector.status = 200
     collector.answers.set()
     with instead("ai_lessons.features.telemetry.records.folder_of", lambda _: folder_at(address)):
@@ -332,7 +334,9 @@ def test_a_hook_neither_waits_nor_fails_where_the_collector_does_not_answer(
         assert sent()
     assert collector.total("ai_lessons.hook.calls") == 1
     assert collector.total("ai_lessons.search.calls") == 1
-    assert jobs.check(None)[0] == "ok"  # type: ignore[arg-type]  # as above
+    taken = jobs.check(None)  # type: ignore[arg-type]  # as above
+    assert taken
+    assert taken[0] == "ok"
 
 
 def folder_at(address: str) -> Path:

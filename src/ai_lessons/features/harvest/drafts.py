@@ -35,7 +35,7 @@ AGAIN_AND_AGAIN = 3
 MOST_OF_REVIEWS = 10
 # Characters of a title
 TITLE_LENGTH = 100
-_NUMBERED = expression(r"(?:\s*\([^()]*[#!]\d+\))+\s*\Z")
+_NUMBERED = expression(r"\([^()]*[#!]\d+\)\s*\Z")
 # what a shell says of a program that is not installed: a fact of the machine
 _MISSING = expression(r"(?i)(?:command )?not found\b|is not recognized as")
 
@@ -264,9 +264,11 @@ def of_reviews(
         for quote, row in zip(draft.quotes[:MOST_OF_REVIEWS], group, strict=False):
             quotes.append(quote._replace(link=row.place))
         # a subject that ends with the number of a request is how a forge says that it was merged
-        title = _NUMBERED.sub("", draft.title) or draft.title
+        title = draft.title
+        while numbered := _NUMBERED.search(title):
+            title = title[: numbered.start()].rstrip()
         draft = draft._replace(
-            title=title,
+            title=title or draft.title,
             because=f"said in {count(draft.sessions, 'review')}",
             quotes=tuple(quotes),
             sure=draft.sessions > 1,

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ai_lessons.app.workspace import RepositorySession
 
 
-def check(_repo: RepositorySession) -> tuple[str, str, str]:
-    """The line of the doctor: state, what there is, what mends it."""
+def check(_repo: RepositorySession) -> tuple[str, str, str] | None:
+    """The line of the doctor: state, what there is, what mends it; None where nobody asked for it."""
     to = destination(os.environ)
     if not to.endpoint:
-        return "ok", f"off: {to.why_not}", ""
+        return None
     if to.why_not:
         state = "warning" if to.remedy else "ok"
         return state, f"nothing is sent: {to.why_not}", to.remedy
