@@ -60,13 +60,20 @@ def serving() -> Iterator[Site]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with listening(Handler) as host:
+        site = Site(f"http://{host}")
+        yield site
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """A server on a port of its own, as `host:port`, until the block ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    site = Site(f"http://127.0.0.1:{server.server_port}")
     thread.start()
     try:
-        yield site
+        yield f"127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -9,7 +9,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -18,6 +18,8 @@ import lancedb
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 from lancedb.index import FTS, IvfSq
 from lancedb.query import BooleanQuery, MatchQuery, Occur
+
+from a_server import listening
 
 KEY = "a-key-of-the-service"
 PLAIN = {"string": "string", "int32": "int32", "float": "float", "int64": "int64"}
@@ -241,13 +243,6 @@ def serving(folder: Path) -> Iterator[Service]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        service.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield service
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(Handler) as host:
+        service.address = f"http://{host}"
+        yield service

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # no stubs
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
+
+from a_server import listening
 
 PATIENCE = 120.0
 """Seconds until a test gives up waiting for a message."""
@@ -94,14 +96,9 @@ def collecting() -> Iterator[Collector]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        collector.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with listening(Handler) as host:
+        collector.address = f"http://{host}"
         try:
             yield collector
         finally:
             collector.answers.set()
-            server.shutdown()
-            thread.join()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.proposal_context import open_proposals
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem
 from ai_lessons.features.harvest import forges
 from ai_lessons.features.harvest.drafts import of_reviews
-from ai_lessons.features.harvest.jobs import Stored
+from ai_lessons.features.harvest.jobs import Stored, first_moment
 from ai_lessons.features.harvest.memory import Memory
 from ai_lessons.features.harvest.reviews import ReviewRecords
 from ai_lessons.features.harvest.walls import FOLDER
@@ -18,6 +17,7 @@ from ai_lessons.model.entries import Filter, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from ai_lessons.app.workspace import Library
     from ai_lessons.features.harvest.drafts import HarvestedLesson
@@ -41,10 +41,7 @@ class ReviewSource(NamedTuple):
     @property
     def first(self) -> str:
         """The first moment that counts, as forges write it; empty for any."""
-        if self.since is None:
-            return ""
-        # a day begins where the person is
-        return f"{self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+        return first_moment(self.since)
 
 
 class ReviewHarvest(NamedTuple):

@@ -39,6 +39,14 @@ ALL = "all"
 _NAMES_THEM = "ai-lessons contribute harvest names them"
 
 
+def first_moment(since: datetime | None) -> str:
+    """A day or moment as transcripts and forges write it; empty for none."""
+    if since is None:
+        return ""
+    # a day begins where the person is
+    return f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
 class Source(NamedTuple):
     """Which sessions are read: those of all hosts, of `folder`, or of a `team`.
 
@@ -54,10 +62,7 @@ class Source(NamedTuple):
     @property
     def first(self) -> str:
         """The first moment that counts, as transcripts write it; empty for any."""
-        if self.since is None:
-            return ""
-        # a day begins where the person is
-        return f"{self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+        return first_moment(self.since)
 
 
 ALL_HOSTS = Source()
