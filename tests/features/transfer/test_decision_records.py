@@ -155,10 +155,96 @@ def test_each_form_states_its_status_its_date_and_what_it_replaces(
         ("## Status\n\n[proposed | rejected | accepted | deprecated]", ""),
         ("## Status\n\nAccepted\n\nAmends [3. Rejected ideas](0003-x.md)", "accepted"),
         ("## Status\n\nAccepted <!-- was: rejected -->", "accepted"),
+        ("## Status\n\nAccepted; superseded by ADR-12", "superseded"),
+        ("## Status\n\nSuperseeded by 7", "superseded"),
+        ("## Status\n\nAccepted, amended by ADR-7", "accepted"),
+        ("## Status\n\nAccepted. Partially superseded by ADR-12", "accepted"),
+        ("## Status\n\nPartly superseded", ""),
+        ("## Status\n\nNot accepted", ""),
+        ("## Status\n\nProposed -> Accepted", "accepted"),
+        ("## Status\n\nAccepted\n\nThe one before is deprecated.", "accepted"),
+        ("## Status\n\n| Status | Day |\n| --- | --- |\n| Accepted | 2021 |", "accepted"),
+        ("## Status\n\nProposed / Accepted / Rejected", ""),
+        ("- Status: `pending`, `approved`, `rejected`", ""),
+        ("## 1. Status\n\nRejected", "rejected"),
+        ("## ✅ **Status** {#status}\n\nRejected", "rejected"),
+        ("> Status: rejected", "rejected"),
+        ("## Status\n\nAkzeptiert", "accepted"),
+        ("## Status\n\nErsetzt durch ADR-2", "superseded"),
+        ("* Statut : remplacé par [ADR-0005](0005-x.md)", "superseded"),
+        ("## Estado\n\nRechazada", "rejected"),
+        ("## Status\n\nSubstituído por ADR 2", "superseded"),
+        ("## Stato\n\nAccettata", "accepted"),
+        ("## Статус\n\nПринято", "accepted"),  # noqa: RUF001
+        ("## 状态\n\n已接受", "accepted"),
+        ("## ステータス\n\n承認済み", "accepted"),
+        ("## 상태\n\n승인됨", "accepted"),
     ],
 )
 def test_a_status_is_read_however_it_is_written(stated: str, status: str) -> None:
     assert record(f"# 1. A\n\n{stated}\n\n## Decision\n\nWe do it.\n").status == status
+
+
+@pytest.mark.parametrize(
+    ("matter", "status"),
+    [
+        ("status: active", "rejected"),
+        ("Status: Deprecated", "deprecated"),
+        ("statut: accepté", "accepted"),
+        ("status: [superseded]", "superseded"),
+    ],
+)
+def test_a_status_in_frontmatter_that_is_none_of_a_record_leaves_that_of_the_text(
+    matter: str, status: str
+) -> None:
+    text = f"---\n{matter}\n---\n# 1. A\n\n## Status\n\nRejected\n"
+    assert record(text).status == status
+
+
+@pytest.mark.parametrize(
+    ("stated", "newer", "older", "beside"),
+    [
+        ("## Status\n\nSuperseded by ADR-12 and 14", ("12", "14"), (), ()),
+        ("## Status\n\nSuperseded by ADRs 12, 14 (2021-03-04)", ("12", "14"), (), ()),
+        ("## Status\n\nSuperseded (see [12](0012-a.md))", ("0012-a.md",), (), ()),
+        ("## Status\n\nSuperseded → 0012", ("12",), (), ()),
+        ("## Status\n\nSuperseded by “Use SQL”", ("Use SQL",), (), ()),
+        ("## Status\n\nErsetzt durch [ADR 4](0004-x.md)", ("0004-x.md",), (), ()),
+        ("## 状态\n\n被 ADR-5 取代", ("5",), (), ()),
+        ("## Status\n\nAccepted\n\nErsetzt ADR-3", (), ("3",), ()),
+        ("Status: Accepted\n\n- **Supersedes**: ADR-3", (), ("3",), ()),
+        ("| Status | Accepted |\n| Superseded by | [4](0004-x.md) |", ("0004-x.md",), (), ()),
+        ("## Status\n\nPartially supersedes [ADR 3](0003-x.md)", (), (), ("0003-x.md",)),
+        ("**Supersedes**: ADR 3 §7", (), (), ("3",)),
+    ],
+)
+def test_what_takes_the_place_of_what_is_read_however_it_is_written(
+    stated: str, newer: tuple[str, ...], older: tuple[str, ...], beside: tuple[str, ...]
+) -> None:
+    text = f"# 1. A\n\n{stated}\n\n## Decision\n\nThe paragraph supersedes: nothing.\n"
+    assert record(text).references == (newer, older, beside)
+
+
+def test_a_link_to_a_record_that_was_renamed_is_followed_by_number_but_not_by_day() -> None:
+    old = record(NYGARD_OLD, "0002-colours.md")
+    new = record(NYGARD_NEW, "0004-no-colorama.md")
+    day = record(LOG4BRAINS.replace("Send", "Take"), "20200106-other.md")
+    assert decision_records.resolved("0004-drop-colorama.md", old, [old, new, day]) is new
+    assert decision_records.resolved("20200106-poll.md", old, [old, new, day]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Anmeldung\n\n## Kontext\n\nViele.\n\n## Entscheidung\n\nWir nehmen OIDC.\n",
+        "# Connexion\n\n## Contexte\n\nOui.\n\n## Décision\n\nNous prenons OIDC.\n",
+        "# 登录\n\n## 背景\n\n多。\n\n## 决策\n\n我们用 OIDC。\n",
+    ],
+)
+def test_the_decision_is_found_below_headings_in_other_languages(text: str) -> None:
+    made = record(text, "login.md")
+    assert made.decision
+    assert made.context
 
 
 @pytest.mark.parametrize(

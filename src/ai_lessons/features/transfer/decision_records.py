@@ -18,12 +18,17 @@ from ai_lessons.model.decision_status import (
     BESIDE,
     LINK,
     MARKS,
+    NEWER,
     OLDER,
+    PARTLY,
     TAG,
+    offers_several,
     parts_of,
+    rows_at_top,
     stated_in,
     status_of,
-    status_text,
+    status_of_record,
+    status_texts,
     without_comments,
 )
 from ai_lessons.model.entries import GLOBAL_PROJECT, Kind, Relation, Status
@@ -37,7 +42,9 @@ if TYPE_CHECKING:
 # The name of the form
 FORM = TAG
 
-_NO_RECORD = expression(r"(?i)(?:readme|index|contributing|changelog|.*template.*)\.\w+")
+_NO_RECORD = expression(
+    r"(?i)(?:readme|index|contributing|changelog|.*(?:template|vorlage|mod[eè]le|plantilla).*)\.\w+"
+)
 # How the name of a record begins.
 # `0004-drop-colorama.md`, `ADR-4.md`, `20200106-use-a-queue.md`.
 _NUMBER = expression(r"(?i)(?:adr[-_ ]?)?0*(\d{1,9})(?=[-_. ]|\Z)")
@@ -47,31 +54,41 @@ _TITLE_NUMBER = expression(
     r"(?i)\A(?:adr|decision)?[-_ #]{0,9}0{0,9}(\d{1,9})\s{0,9}[.:)\u2013\u2014-]\s*"
 )
 
-_NEWER = expression(
-    r"(?i)\b(?:supers|superc)eded[ -]by\b:?|\breplaced[ -]by\b:?|\bobsoleted[ -]by\b:?"
-)
-_RELATIONS = (_NEWER, OLDER, BESIDE)
+_RELATIONS = (NEWER, OLDER, BESIDE)
 # The same in frontmatter, in the order of `_RELATIONS`.
 _KEYS = (
     ("superseded-by", "superseded_by", "replaced-by", "replaced_by"), ("supersedes", "supercedes", "replaces"),
     ("amends", "related", "relates-to"),
 )  # fmt: skip
 
-_NAMED = expression(r"(?i)(?:\badr|\bdecision|\brecord|#|\bno\.?|\A)[-_ #]{0,5}0{0,9}(\d{1,9})\b")
+_NAMED = expression(
+    r"(?i)(?:\badrs?|\bdecisions?|\brecords?|#|\bno\.?|\A|->|→|(?<=\d)\s?(?:,|&|and|und|et|y|e|en))"
+    r"[-_ #]{0,5}0{0,9}(\d{1,9})\b(?!-\d)"
+)
+# A line of its own that names others: `- **Supersedes**: ADR-3`
+_RELATION_ROW = expression(r"[^\w\[]*\Z")
+_AROUND_A_TITLE = " \t-:.*_\"'“”„«»`"
+# A longer number is a day, which many records share
+_LONGEST_NUMBER = 5
 # the name of an option is short, and a bound keeps the time with the length of a text
 _CHOSEN = expression(r"(?i)chosen option\b.{1,300}?\bbecause\s(?P<why>.+)", re.DOTALL)
 _TAGS = expression(r"[\w][\w+#.-]*(?: [\w+#.-]+)*")
-_DATE = expression(r"\d{4}-\d{2}-\d{2}")
+_DATE = expression(r"(\d{4})[-/.](\d{2})[-/.](\d{2})")
 
 _CONTEXT = (
-    "context and problem statement",
-    "context",
-    "problem statement",
-    "problem",
-    "motivation",
-)
-_DECISION = ("decision outcome", "decision", "decisions", "outcome")
-_LINKS = ("links", "related decisions", "relations", "related", "more information", "references")
+    "context and problem statement", "context", "problem statement", "problem", "motivation",
+    "kontext", "kontext und problemstellung", "ausgangslage", "contexte", "contexte et énoncé du problème",
+    "contexto", "contesto", "kontekst", "контекст", "背景", "コンテキスト", "맥락",
+)  # fmt: skip
+_DECISION = (
+    "decision outcome", "decision", "decisions", "outcome", "the decision", "our decision",
+    "entscheidung", "entscheid", "décision", "résultat de la décision", "decisión", "decisão",
+    "decisione", "besluit", "beslissing", "decyzja", "решение", "决策", "决定", "決定", "결정",
+)  # fmt: skip
+_LINKS = (
+    "links", "related decisions", "relations", "related", "more information", "references",
+    "liens", "verweise", "referenzen", "références", "enlaces", "referencias", "referências",
+)  # fmt: skip
 
 
 class SourceFile(NamedTuple):
@@ -124,17 +141,16 @@ def read(file: SourceFile, *, named: bool = False) -> Record | None:
     entry = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name}", text.encode())
     parts = parts_of(entry.body)
     stated = stated_in(entry.body, parts)
-    stated_status = status_text(entry, stated)
     decision = _first(parts, _DECISION)
-    status = status_of(stated_status)
+    status = status_of_record(entry, stated)
     if not (status or decision) and not named:
         return None
-    date = str(entry.fields.get("date") or stated.get("date", ""))
-    dated = _DATE.search(date)
+    dated = _DATE.search(str(entry.fields.get("date") or stated.get("date", "")))
+    stating = [*"\n".join(status_texts(entry, stated)).split("\n"), *_relation_rows(entry.body)]
     return Record(
-        file, one_line(entry.title) or name, entry.body, entry.fields, status, dated[0] if dated else "",
+        file, one_line(entry.title) or name, entry.body, entry.fields, status, "-".join(dated.groups()) if dated else "",
         (*entry.tags, *_tags(stated.get("tags", ""))),
-        _references(entry.fields, stated_status, _first(parts, _LINKS)),
+        _references(entry.fields, stating, _first(parts, _LINKS)),
         _first(parts, _CONTEXT), decision,
     )  # fmt: skip
 
@@ -147,8 +163,20 @@ def _tags(text: str) -> list[str]:
     return tags
 
 
+def _relation_rows(body: str) -> list[str]:
+    """The lines at the top that begin with a relation."""
+    rows: list[str] = []
+    for row in rows_at_top(body):
+        plain = MARKS.sub("", row)
+        for relation in _RELATIONS:
+            match = relation.search(plain)
+            if match and match[0].endswith(":") and _RELATION_ROW.match(plain[: match.start()]):
+                rows.append(plain)
+    return rows
+
+
 def _references(
-    fields: Mapping[str, Any], status: str, links: str
+    fields: Mapping[str, Any], stating: Sequence[str], links: str
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """What a record names as superseding it, superseded by it, and related to it."""
     named: tuple[list[str], list[str], list[str]] = ([], [], [])
@@ -157,38 +185,45 @@ def _references(
             values = fields.get(key)
             for value in values if isinstance(values, list) else [values]:
                 named[place].extend(_targets(str(value)) if value not in (None, "") else ())
-    for row in (*status.split("\n"), *without_comments(links).split("\n")):
+    for row in (*stating, *without_comments(links).split("\n")):
+        if offers_several(row):
+            continue
         starts = [
             (match, place) for place, kind in enumerate(_RELATIONS) for match in kind.finditer(row)
         ]
         starts.sort(key=lambda start: start[0].start())
+        if not starts and row in stating and status_of(row) == Status.SUPERSEDED:
+            named[0].extend(_named_in(row))
+        # what is superseded in part still holds
+        partly = PARTLY.search(row) is not None
         for number, (match, place) in enumerate(starts, 1):
             if number < len(starts):
                 end = starts[number][0].start()
             else:
                 end = len(row)
-            named[place].extend(_targets(row[match.end() : end]))
+            named[2 if partly else place].extend(_targets(row[match.end() : end]))
     newer, older, beside = (tuple(dict.fromkeys(targets)) for targets in named)
     return newer, older, beside
 
 
 def _targets(text: str) -> list[str]:
     """The records that a text names: by links, else by numbers, else by their title."""
-    linked = []
-    for match in LINK.finditer(text):
-        linked.append(match[2] or match[3] or match[1])
-    if linked:
-        targets: list[str] = []
-        for target in linked:
-            targets.append(unquote(target.partition("#")[0]) or target)
-        return targets
-    numbered = [match[1] for match in _NAMED.finditer(text.strip())]
-    if numbered:
-        return numbered
-    title = text.strip(" \t-:.*_")
+    named = _named_in(text)
+    if named:
+        return named
+    title = text.strip(_AROUND_A_TITLE)
     if title:
         return [title]
     return []
+
+
+def _named_in(text: str) -> list[str]:
+    """The records that a text names by links, else by numbers."""
+    linked: list[str] = []
+    for match in LINK.finditer(text):
+        target = match[2] or match[3] or match[1]
+        linked.append(unquote(target.partition("#")[0]) or target)
+    return linked or [match[1] for match in _NAMED.finditer(text.strip())]
 
 
 def _first(parts: Mapping[str, str], names: Sequence[str]) -> str:
@@ -203,8 +238,8 @@ def resolved(reference: str, record: Record, records: Sequence[Record]) -> Recor
     number = None
     if reference.isdigit():
         number = int(reference)
-    if number is None and (match := _NAMED.fullmatch(reference) or _NUMBER.fullmatch(stem)):
-        number = int(match[1])
+    if number is None and (match := _NAMED.fullmatch(reference) or _NUMBER.match(stem)):
+        number = int(match[1]) if len(match[1]) <= _LONGEST_NUMBER else None
     words = _bare(reference)
     beside = sorted(records, key=lambda other: dirname(other.file.name) != home)
     tests = (
@@ -224,7 +259,7 @@ def resolved(reference: str, record: Record, records: Sequence[Record]) -> Recor
 
 def _bare(title: str) -> str:
     """The words of a title without its number."""
-    return _TITLE_NUMBER.sub("", title.strip(), count=1).casefold()
+    return _TITLE_NUMBER.sub("", title.strip(_AROUND_A_TITLE), count=1).casefold()
 
 
 def superseding(records: Sequence[Record]) -> list[tuple[Record, Record]]:
