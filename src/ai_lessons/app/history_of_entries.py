@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ai_lessons import app
 from ai_lessons.app.answers import Approval, Why
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.model import lessons, links
+from ai_lessons.model import lessons
 from ai_lessons.model.entries import Entry, Kind, Relation
 from ai_lessons.model.layout import blob_id
 from ai_lessons.model.texts import texts_of
@@ -294,14 +294,12 @@ def _linked(
     catalog: CatalogReader, summary: EntrySummary
 ) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
-    steps = links.reach(catalog.edges(summary.id), summary.id)
-    near = []
-    for step in steps:
-        if not (step.relation == Relation.DERIVED_FROM and step.outgoing):
-            near.append(step)
-    return app.link_effects.related_of(
-        catalog, app.link_effects.origins(catalog, summary.id)
-    ), app.link_effects.related_of(catalog, near)
+    origins = app.link_effects.origins(catalog, summary.id)
+    others = []
+    for related in app.link_effects.around(catalog, summary.id):
+        if not (related.relation == Relation.DERIVED_FROM and related.outgoing):
+            others.append(related)
+    return app.link_effects.related_of(catalog, origins), tuple(others)
 
 
 def _author_lines(
