@@ -121,8 +121,9 @@ class Feature(NamedTuple):
     - `settings`: values (`model.config.Key`) by the key of `.ai-lessons/config.yaml`.
     - `folders`: keys of `config.toml` that name a folder, see
       `settings.Settings.folders_of_features`.
-    - `administrators`: a class that reads the file of the administrators of a machine, and
-      `enrols`: to which tier of an enterprise code belongs by itself, see `settings`.
+    - `administrators`: a class that reads the file of the administrators of a machine, see
+      `settings.AdministratorsFile`, and `enrols`: to which tier of an enterprise code belongs by
+      itself, see `settings`.
     - `shares`: what a sync shares beside the repository itself, see `interfaces.cli.sharing`.
     - `door`: who may call the server over HTTP, and as whom, where `config.toml` has a table of the
       feature's name, see `interfaces.mcp.callers.Door`.

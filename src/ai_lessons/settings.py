@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UsageError
 from ai_lessons.model import ENTERPRISE, PROJECT, USER, Places, TierPlace, Where
@@ -75,6 +75,18 @@ class Hooks(NamedTuple):
     """`start_characters`: the budget of the start of a session, about 1,500 tokens (design 17)."""
 
     start_characters: int = 6000
+
+
+class AdministratorsFile(Protocol):
+    """What the file of the administrators states: `table`, all of it."""
+
+    table: Mapping[str, Any]
+
+    def tiers(
+        self, of_user: Mapping[str, Any], environ: Mapping[str, str], user_file: Path
+    ) -> Iterator[TierPlace]:
+        """Its companies; `of_user` is what the user's own file states of companies."""
+        ...
 
 
 class Settings(NamedTuple):
@@ -217,7 +229,7 @@ def _company_here(here: Path, tiers: Sequence[TierPlace]) -> tuple[str, str, str
     return belongs_to, because, note
 
 
-def _administrators() -> tuple[Any, str]:
+def _administrators() -> tuple[AdministratorsFile | None, str]:
     """The file of the administrators (None where there is none), or why it does not count."""
     # on Windows any user may make a folder of this name
     if sys.platform == "win32" or not os.path.lexists(ADMINISTRATORS):
@@ -226,7 +238,7 @@ def _administrators() -> tuple[Any, str]:
 
     for _, of_file in extensions.added("administrators"):
         try:
-            administrators = of_file(ADMINISTRATORS)
+            administrators: AdministratorsFile = of_file(ADMINISTRATORS)
             _refuse_nonsense(administrators.table)
         except AiLessonsError as error:
             return None, f"{ADMINISTRATORS} does not count here: {error.message}"
@@ -250,12 +262,14 @@ def _keys_of_folders() -> tuple[str, ...]:
 
 
 def _below(
-    of_user: Mapping[str, Any], administrators: Any, environ: Mapping[str, str]
+    of_user: Mapping[str, Any],
+    administrators: AdministratorsFile | None,
+    environ: Mapping[str, str],
 ) -> Mapping[str, Any]:
     """The user's table, with what the administrators' file states and it does not."""
     if administrators is None:
         return of_user
-    stated: Mapping[str, Any] = administrators.table
+    stated = administrators.table
     table = {**stated, **of_user}
     for key in _keys_of_folders():
         if key in stated and key not in of_user:
@@ -527,7 +541,7 @@ def _tiers(
     file: Path,
     environ: Mapping[str, str],
     cwd: Path,
-    administrators: Any,
+    administrators: AdministratorsFile | None,
 ) -> tuple[TierPlace, ...]:
     """Every tier of this user and this folder, nearest first."""
     stated, why = absolute(text_at(table, "repo", file), file.parent, environ), "the default"

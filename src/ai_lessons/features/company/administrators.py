@@ -57,8 +57,8 @@ def _refuse_unless(place: Path, status: os.stat_result) -> None:
         raise Refused(f"{place} {why}", hint=f"chown root {place} && chmod go-w {place}")
 
 
-class Administrators:
-    """What the file states: `table`, and the companies in it."""
+class Administrators(settings.AdministratorsFile):
+    """What the file states, once nobody but root can have written it."""
 
     def __init__(self, file: Path) -> None:
         """Raises Refused, StorageFailed, UsageError: it does not count, and why."""
@@ -77,8 +77,7 @@ class Administrators:
     ) -> Iterator[TierPlace]:
         """The companies, each where the user's file or this one has its clone.
 
-        `of_user`: what the user's file states of companies. Of one that stands in both it names the
-        place alone.
+        Of a company that stands in both files the user's names the place alone.
         """
         for name in self._companies:
             stated = of_user.get(name)
