@@ -293,7 +293,7 @@ class RefreshState:
             except Timeout:
                 pass
             except (OSError, NotImplementedError) as error:
-                # filelock says that of a file system without locks
+                # NotImplementedError is what filelock raises on a file system without locks
                 self.trouble = (
                     f"the index cannot be updated: {getattr(error, 'strerror', None) or error}"
                 )

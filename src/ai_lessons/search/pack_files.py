@@ -55,8 +55,8 @@ class NoPacks:
         return ()
 
     def read(self, pack: PackFile) -> bytes:
-        """Never called."""
-        raise NotImplementedError(pack)
+        """Raises FileNotFoundError: none is here, as `files` says."""
+        raise FileNotFoundError(pack.id)
 
 
 class Judgements:
