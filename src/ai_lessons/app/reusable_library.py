@@ -31,7 +31,8 @@ class ReusableLibrary:
             self._library = self._library or self._make()
             return job(self._library)
         except BaseException as error:
-            # what is kept open may be what is broken: the next call begins afresh
+            # whatever it is, Ctrl-C too: what is kept open may be what is broken or half done, so
+            # the next call begins afresh
             if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
                 self.close()
             raise

@@ -395,6 +395,7 @@ def write_new(place: Path, data: bytes, *, durable: bool, mode: int = 0o666) -> 
         if durable:
             os.fsync(fd)
     except BaseException:
+        # whatever it is, Ctrl-C too: a part of a file would pass for the whole
         place.unlink(missing_ok=True)
         raise
     finally:

@@ -80,6 +80,7 @@ def run(
                 reader.join(timeout)
                 err = b"".join(pieces)
         except BaseException:
+            # whatever it is, Ctrl-C too: nobody would be left to end the program
             _end(process, own_group=terminal is None)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)

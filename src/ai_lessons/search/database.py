@@ -107,8 +107,8 @@ class Database:
         try:
             yield db
         except BaseException:
+            # whatever it is, Ctrl-C too: others wait for the lock; a full disk has undone it already
             if db.in_transaction:
-                # a full disk has undone it already
                 db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")

@@ -237,6 +237,7 @@ class LanguageServer:
             self._tell("window/logMessage", {"type": 2, "message": f"ai-lessons: {line(message)}"})
             return None, {}
         except Exception as error:
+            # a bug costs the editor this one answer, and is in the log; the server goes on
             LOG.exception("a message of the editor")
             return None, {
                 "code": _INTERNAL,
