@@ -56,20 +56,12 @@ class Context(NamedTuple):
     @property
     def rules(self) -> tuple[EntrySummary, ...]:
         """The rules."""
-        rules = []
-        for entry in self.entries:
-            if entry.kind is Kind.RULE:
-                rules.append(entry)
-        return tuple(rules)
+        return tuple(entry for entry in self.entries if entry.kind is Kind.RULE)
 
     @property
     def lessons(self) -> tuple[EntrySummary, ...]:
         """The lessons."""
-        lessons = []
-        for entry in self.entries:
-            if entry.kind is Kind.LESSON:
-                lessons.append(entry)
-        return tuple(lessons)
+        return tuple(entry for entry in self.entries if entry.kind is Kind.LESSON)
 
     def for_agents(self) -> dict[str, Any]:
         """With the approval of each rule."""

@@ -525,6 +525,17 @@ def toml(text: str) -> dict[str, Any]:
         raise ValueError("nested too deep") from error
 
 
+def json_object(text: str | bytes) -> dict[str, Any]:
+    """The object that a JSON text is; an empty one where it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(value, dict):
+        return value
+    return {}
+
+
 def first_of(values: Sequence[str], most: int) -> str:
     """The first values in a sentence, and how many more there are.
 

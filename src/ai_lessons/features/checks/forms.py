@@ -45,20 +45,12 @@ def checks_of(fields: Mapping[str, Any]) -> tuple[AnyCheck, ...]:
 
 def of_texts(checks: Sequence[AnyCheck]) -> list[TextCheck]:
     """Those of the checks that look at a text."""
-    of_text: list[TextCheck] = []
-    for check in checks:
-        if isinstance(check, TextCheck):
-            of_text.append(check)
-    return of_text
+    return [check for check in checks if isinstance(check, TextCheck)]
 
 
 def of_what_was_done(checks: Sequence[AnyCheck]) -> list[DoneCheck]:
     """Those of the checks that look at what was done."""
-    of_deeds: list[DoneCheck] = []
-    for check in checks:
-        if isinstance(check, DoneCheck):
-            of_deeds.append(check)
-    return of_deeds
+    return [check for check in checks if isinstance(check, DoneCheck)]
 
 
 # --- what is wrong with one ---

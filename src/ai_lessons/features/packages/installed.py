@@ -6,7 +6,6 @@ README, docs, public API.
 from __future__ import annotations
 
 import ast
-import json
 import logging
 import os
 import re
@@ -36,6 +35,7 @@ from ai_lessons.errors import NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.git import external_files
 from ai_lessons.git.files import READ_LIMIT
 from ai_lessons.model import expression
+from ai_lessons.model.texts import json_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -380,13 +380,7 @@ def _of_npm(package: Package) -> Iterator[Page]:
 
 
 def _manifest(folder: Path) -> Mapping[str, object]:
-    try:
-        manifest = json.loads(_read(folder / "package.json", folder) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    if isinstance(manifest, dict):
-        return manifest
-    return {}
+    return json_object(_read(folder / "package.json", folder))
 
 
 def _is_plain(top: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.app.write_checks import noting
@@ -12,6 +11,7 @@ from ai_lessons.model import frontmatter, lessons
 from ai_lessons.model.entries import Kind, Status
 from ai_lessons.model.layout import project_name
 from ai_lessons.model.lessons import CONFIDENCE, place_of
+from ai_lessons.model.texts import json_object
 
 if TYPE_CHECKING:
     from ai_lessons.model.entries import Pattern
@@ -37,7 +37,7 @@ def read_log(text: str, name: str) -> Bundle:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
-        entry = _object(line)
+        entry = json_object(line)
         entry_key = entry.get("id")
         if not isinstance(entry_key, str | int) or not str(entry_key).strip():
             damaged.append((f"{name}:{number}", "no JSON object with an id"))
@@ -50,17 +50,6 @@ def read_log(text: str, name: str) -> Bundle:
         with noting(where, damaged):
             items.append(_logged(where, first, last))
     return Bundle(items, damaged)
-
-
-def _object(line: str) -> Row:
-    """The JSON object in a line; an empty one where there is none."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    if isinstance(entry, dict):
-        return entry
-    return {}
 
 
 def _logged(where: str, first: Row, last: Row) -> Item:

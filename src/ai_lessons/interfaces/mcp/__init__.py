@@ -29,6 +29,7 @@ from ai_lessons.interfaces.cli.call import Call
 from ai_lessons.interfaces.cli.command import Command, show_version
 from ai_lessons.interfaces.host_watch import end_with_host
 from ai_lessons.interfaces.output import is_terminal
+from ai_lessons.model.texts import json_object
 
 LOG = logging.getLogger(__name__)
 PROGRAM = "ai-lessons-mcp"
@@ -77,7 +78,8 @@ class FirstAnswers:
                 if not row:
                     return row is not None
                 self.rows.append(row)
-                message = _object(row)
+                # what is no object has no answer here: the SDK says what is wrong with it
+                message = json_object(row)
                 key = self._key(message)
                 if key in self._answers:
                     result = self._answers[key]
@@ -129,7 +131,7 @@ class FirstAnswers:
     def hear(self, row: str) -> None:
         """Note a message that the SDK gets, in order to keep its answer."""
         if f"tools/list {self._protocol}" not in self._answers:
-            message = _object(row)
+            message = json_object(row)
             if message.get("method") in {"initialize", "tools/list"} and isinstance(
                 message.get("id"), str | int
             ):
@@ -142,7 +144,7 @@ class FirstAnswers:
         """
         if not self._answered and not self._asked:
             return True
-        message = _object(row)
+        message = json_object(row)
         number = None
         if "method" not in message:
             number = message.get("id")
@@ -169,17 +171,6 @@ class FirstAnswers:
             temporary.replace(self._file)
         except OSError as error:
             LOG.warning("the next start is slower: %s", error)
-
-
-def _object(row: str | bytes) -> Message:
-    try:
-        message = json.loads(row)
-    except (ValueError, RecursionError):
-        # the SDK says what is wrong with it
-        return {}
-    if isinstance(message, dict):
-        return message
-    return {}
 
 
 @click.command("mcp", cls=Command, examples=["", "--tools all"])
