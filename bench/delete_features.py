@@ -1,8 +1,9 @@
 """Take each feature out of a copy of the tree: its folder, its tests and its row; what is left must pass.
 
-`python -m bench.delete_features [NAME]… [--tests PATH]…` copies what git knows, deletes a feature, and runs
-`ai-lessons --help`, mypy and tests of the core (all of them, unless `--tests` names some). Tests that describe the
-program as a whole (its pages, its wheel) are left out: they would have to be written again, as would the pages.
+`python -m bench.delete_features [NAME]… [--all] [--tests PATH]…` copies what git knows, deletes a feature (`--all`:
+all of them from one copy), and runs `ai-lessons --help`, mypy and tests of the core (all of them, unless `--tests`
+names some). Tests that describe the program as a whole (its pages, its wheel) are left out: they would have to be
+written again, as would the pages.
 """
 
 from __future__ import annotations
@@ -124,37 +125,44 @@ def run(tree: Path, *words: str) -> tuple[str, str]:
     return ("\n".join(printed[-30:]) if done.returncode else ""), printed[-1]
 
 
-def look(feature: str, tests: list[str]) -> Outcome:
-    """Take one feature out of a copy, and see whether the rest stands."""
-    with tempfile.TemporaryDirectory(prefix=f"without-{feature}-") as folder:
+def look(name: str, features: list[str], tests: list[str]) -> Outcome:
+    """Take features out of a copy, and see whether the rest stands; `name` is how they are called."""
+    with tempfile.TemporaryDirectory(prefix=f"without-{name}-") as folder:
         tree = Path(folder)
         copied(tree)
-        files, lines = take_out(tree, feature)
+        files = lines = 0
+        for feature in features:
+            if (tree / "src/ai_lessons/features" / feature).exists():
+                more_files, more_lines = take_out(tree, feature)
+                files, lines = files + more_files, lines + more_lines
         left_out = [f"--ignore={path}" for path in OF_THE_WHOLE]
         help_failed, _ = run(tree, "-m", "ai_lessons", "--help")
         types_failed, _ = run(tree, "-m", "mypy")
         tests_failed, last = run(
             tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", *left_out, *tests
         )
-        return Outcome(feature, files, lines, help_failed, types_failed, tests_failed, last)
+        return Outcome(name, files, lines, help_failed, types_failed, tests_failed, last)
 
 
 def main() -> int:
     """Print the table; 1 where something did not pass."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="features; all if none is named")
+    parser.add_argument("names", nargs="*", help="features; each of all if none is named")
+    parser.add_argument("--all", action="store_true", help="take all out of one copy")
     parser.add_argument(
         "--tests", action="append", help="tests of the core to run; all if none are named"
     )
     given = parser.parse_args()
     failed = False
     print(f"{'feature':16} {'files':>5} {'lines':>6}  help   types  tests")
-    for feature in given.names or [row.name for row in extensions.rows()]:
-        outcome = look(feature, given.tests or ["tests"])
+    names = given.names or [row.name for row in extensions.rows()]
+    copies = {"all": names} if given.all else {name: [name] for name in names}
+    for name, features in copies.items():
+        outcome = look(name, features, given.tests or ["tests"])
         verdicts = ""
         for why in (outcome.help, outcome.types, outcome.tests):
             verdicts += f"{'fails' if why else 'ok':7}"
-        print(f"{feature:16} {outcome.files:5} {outcome.lines:6}  {verdicts}{outcome.passed}")
+        print(f"{name:16} {outcome.files:5} {outcome.lines:6}  {verdicts}{outcome.passed}")
         for why in (outcome.help, outcome.types, outcome.tests):
             if why:
                 print(why)
