@@ -97,6 +97,9 @@ class Feature(NamedTuple):
     - `options`: more of a command, by its words, and `writing`: what is added to an entry that is
       written, see `interfaces.cli.added_options` and `app.additions`. `renewal`: a new look at an
       entry of which a person says that it holds; `evidence`: what shows a reason of `outdated`.
+    - `asks`: what texts of the core ask of agents beside, in words that hold only with it, by the
+      text: `instructions`, `before_task`, `after_task` (`interfaces.mcp.guidance`), `statement` and,
+      for each file of it, `statement_file` (`telling.words`).
     - `tells`: only its `offers` tell the entries on which it keeps facts, in the words of their
       pattern. These facts are claims: where nobody vouches for an entry they are emptied.
     - `offers`: what may be told, by the moment at which it is asked, see `telling.offers`; `hints`:
@@ -161,6 +164,7 @@ class Feature(NamedTuple):
     writing: str = ""
     renewal: str = ""
     evidence: Mapping[str, str] = NOTHING
+    asks: Mapping[str, str] = NOTHING
     tells: bool = False
     offers: Mapping[str, str] = NOTHING
     hints: Mapping[str, str] = NOTHING
@@ -248,6 +252,11 @@ def at(what: str, moment: str) -> Iterator[Any]:
         place = getattr(feature, what).get(moment)
         if place:
             yield load(feature.place(place))
+
+
+def asks(text: str) -> list[str]:
+    """What features add to a text of the core that asks something of agents."""
+    return [feature.asks[text] for feature in rows() if text in feature.asks]
 
 
 def prompts() -> Iterator[tuple[PromptRow, str]]:

@@ -23,7 +23,7 @@ from ai_lessons.interfaces.mcp.tools import DEFAULT
 from ai_lessons.interfaces.output import BARE
 from ai_lessons.model.chunks import TextSection
 from ai_lessons.model.entries import EntrySummary, Kind, Stated
-from interfaces.mcp_world import inside
+from interfaces.mcp_world import inside, of_features_here
 from interfaces.world import DOC, LESSON
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
@@ -111,16 +111,15 @@ def test_the_prompts_carry_the_protocol_and_name_only_tools_that_are_served() ->
         " ".join((guidance.INSTRUCTIONS, before, after)).replace("(", " ").replace(",", " ").split()
     )
     named = {word.strip(".:)") for word in said if "_" in word and "=" not in word}
-    assert named <= {*DEFAULT, "applies_to", "resource_id=…", "after_task"}
+    assert named <= {*of_features_here(DEFAULT), "applies_to", "resource_id=…", "after_task"}
     assert "> Fix\n> it" in before
     assert 'context(query="Fix it"' in before
     for owed in (
         "add_lesson",
-        '"proves"',
         "suggest_rule",
         "[UNSOLVED]",
-        "record_outcome",
         "> three attempts",
+        *of_features_here(["add_resource", "record_outcome"]),
     ):
         assert owed in after
 

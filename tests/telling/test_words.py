@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.app.answers import Context
+from ai_lessons.interfaces.cli.contribute import add_lesson
+from ai_lessons.interfaces.cli.review import suggest_rule
 from ai_lessons.model.entries import EntrySummary, Kind
 from ai_lessons.telling import words
 
@@ -24,6 +27,27 @@ def offered(titles: list[str], texts: list[str], kind: Kind = Kind.RULE) -> Cont
     entries = tuple(entry(number, title, kind) for number, title in enumerate(titles))
     stored = {each.id: text for each, text in zip(entries, texts, strict=True)}
     return Context(entries, dict.fromkeys(stored, "holds here"), stored, project="shop")
+
+
+def test_what_asks_to_keep_a_statement_names_only_options_that_are_there() -> None:
+    asked = str(words.statement("Use tox instead", ["tox.ini", "a b.py"]))
+    there = {
+        option
+        for command in (add_lesson, suggest_rule)
+        for parameter in command.params
+        for option in parameter.opts
+    }
+    named = set(re.findall(r"--[a-z-]+", asked))
+    assert {"--title", "--content"} <= named <= there
+
+
+@pytest.mark.plays("anchors")
+@pytest.mark.plays("checks")
+def test_what_asks_to_keep_a_statement_names_the_files_and_a_check() -> None:
+    asked = str(words.statement("Use tox instead", ["tox.ini", "a b.py", "c.py"]))
+    assert "--about tox.ini --about 'a b.py'" in asked
+    assert "c.py" not in asked
+    assert "suggest-rule with --check" in asked
 
 
 def test_all_that_fits_is_told_in_its_own_words_without_the_reason() -> None:

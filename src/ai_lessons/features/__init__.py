@@ -30,6 +30,15 @@ ROWS: tuple[Feature, ...] = (
         learned="usages:Usages",
         filter="filter:LearningFilter",
         outdated="review:outdated",
+        asks={
+            "instructions": (
+                "Say with record_outcome whether an entry helped, was ignored or was wrong."
+            ),
+            "after_task": (
+                "In any case: record_outcome for each entry that you used: helpful, ignored or\n"
+                "contradicted, with a note."
+            ),
+        },
         tables={"learning": "overview:tables"},
         answers={
             "`contribute feedback`; of several an array": "jobs:Feedback",
@@ -87,6 +96,16 @@ ROWS: tuple[Feature, ...] = (
         outdated="sources:outdated",
         stale="sources:stale",
         reread="refreshing:reread",
+        asks={
+            "instructions": "Keep the script that proves a lesson: add_resource, then link them.",
+            "after_task": (
+                "With the lesson you owe a script that proves it or does it right:\n"
+                'add_resource(type="script", path=…), then\n'
+                'link(from_id=SCRIPT, to_id=LESSON, relation="proves").\n'
+                "If reference material helped that is not here:\n"
+                'add_resource(type="doc", path=…, versions=[…]).'
+            ),
+        },
         answers={
             "`contribute add-resource`": "commands:ANSWER",
             "`contribute add-resource --preview`": "jobs:PassagePreview[]",
@@ -116,6 +135,7 @@ ROWS: tuple[Feature, ...] = (
         outdated="verdicts:outdated",
         unseen="verdicts:elsewhere",
         stale="verdicts:stale",
+        asks={"statement_file": "--about {}"},
         schemas={"about": "facts:SCHEMA"},
     ),
     # asked behind anchors, which know more entries that name the files of a call
@@ -147,6 +167,7 @@ ROWS: tuple[Feature, ...] = (
         outdated="suggestions:outdated",
         offers={"before-tool": "offers:before_a_tool"},
         enforce="enforcer:at_an_event",
+        asks={"statement": "A rule of code: suggest-rule with --check."},
         answers={"`check`": "findings:CheckReport"},
     ),
     Feature(
@@ -197,6 +218,7 @@ ROWS: tuple[Feature, ...] = (
         elsewhere="in_place:CodeElsewhere",
         facts="in_place:facts",
         notes="in_place:notes",
+        asks={"before_task": "Prefer a script that exists to one of your own: run_script."},
         answers={"`recall run`": "jobs:Ran"},
     ),
     Feature(
