@@ -373,10 +373,10 @@ def ask(repo: OpenRepository, summary: EntrySummary, what: str) -> None:
 def questions(repo: OpenRepository) -> dict[str, list[tuple[str, str]]]:
     """What agents asked about firm lessons, by id: (day, who and what)."""
     questions_by_id: dict[str, list[tuple[str, str]]] = {}
-    for entry_id, day, question in sorted(
-        mark.split(" ", 2) for mark in _questions(repo).marks() if mark.count(" ") > 1
-    ):
-        questions_by_id.setdefault(entry_id, []).append((day, question))
+    for mark in sorted(_questions(repo).marks()):
+        if mark.count(" ") > 1:
+            entry_id, day, question = mark.split(" ", 2)
+            questions_by_id.setdefault(entry_id, []).append((day, question))
     return questions_by_id
 
 

@@ -127,28 +127,26 @@ def approval_of(repo: RepositorySession, rule: EntrySummary) -> Approval | None:
     Raises NotFound: no text in git.
     """
     view = repo.rules.view(readable=True)
-    verdict = None
-    if view:
-        verdict = view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, ""))
-    if (
-        view is None
-        or verdict is None
-        or not verdict.in_force
-        or verdict.blob is None
-        or verdict.path is None
-    ):
+    verdict = _verdict_on(repo, view, rule)
+    if view is None or verdict is None or not verdict.in_force:
         return None
-    return _approval(
-        verdict.evidence, _unapproved_change(repo, view, verdict, verdict.path, verdict.blob)
-    )
+    if verdict.blob is None or verdict.path is None:
+        return None
+    change = _unapproved_change(repo, view, verdict, verdict.path, verdict.blob)
+    return _approval(verdict.evidence, change)
+
+
+def _verdict_on(
+    repo: RepositorySession, view: BranchView | None, rule: EntrySummary
+) -> Verdict | None:
+    if view is None:
+        return None
+    return view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, ""))
 
 
 def _reason(repo: RepositorySession, rule: EntrySummary) -> str:
     """By which evidence a rule is in force, as a sentence."""
-    view = repo.rules.view(readable=True)
-    verdict = None
-    if view:
-        verdict = view.verdicts.get(repo.catalog.stated([rule.id]).get(rule.id, ""))
+    verdict = _verdict_on(repo, repo.rules.view(readable=True), rule)
     if verdict and verdict.evidence.reason:
         return f"its evidence: {verdict.evidence.reason}"
     return ""
@@ -295,11 +293,11 @@ def _linked(
 ) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
     origins = app.link_effects.origins(catalog, summary.id)
-    others = []
+    neighbours = []
     for related in app.link_effects.around(catalog, summary.id):
         if not (related.relation == Relation.DERIVED_FROM and related.outgoing):
-            others.append(related)
-    return app.link_effects.related_of(catalog, origins), tuple(others)
+            neighbours.append(related)
+    return app.link_effects.related_of(catalog, origins), tuple(neighbours)
 
 
 def _author_lines(
@@ -307,14 +305,21 @@ def _author_lines(
 ) -> Iterator[str]:
     """Who said it: the author of the first commit, of a rule those of its proposal."""
     if revisions:
-        first, agent = revisions[-1], revisions[-1].trailers.get("Agent")
-        by, at = f"{first.author} <{first.email}>{f', agent {agent}' if agent else ''}", first.when
+        first = revisions[-1]
+        at, by = first.when, f"{first.author} <{first.email}>"
+        if "Agent" in first.trailers:
+            by += f", agent {first.trailers['Agent']}"
     elif approval:
-        by, at = "", approval.approved_at
-    else:
-        yield "not committed yet" + ("" if stated_by else ": git does not know who said it")
+        at = approval.approved_at
+    elif stated_by:
+        yield "not committed yet"
         return
-    yield f"written by {(approval.suggested_by if approval else by) or 'an unknown author'} on {at}"
+    else:
+        yield "not committed yet: git does not know who said it"
+        return
+    if approval:
+        by = approval.suggested_by
+    yield f"written by {by or 'an unknown author'} on {at}"
     if len(revisions) > 1:
         last = revisions[0]
         if len(revisions) == 2:

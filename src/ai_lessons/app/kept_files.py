@@ -45,11 +45,14 @@ def taken_away(repo: RepositorySession) -> list[tuple[PendingCommit, tuple[KeptF
         for file in _kept(repo, job):
             if file.path in paths:
                 files.append(file)
-        moved = catalog.many(file.id for file in files)
-        if missing := tuple(
-            file for file in files if file.id not in moved or moved[file.id].path == file.path
-        ):
-            jobs.append((job, missing))
+        here = catalog.many(file.id for file in files)
+        missing = []
+        for file in files:
+            # an entry at another path was moved, not taken away
+            if file.id not in here or here[file.id].path == file.path:
+                missing.append(file)
+        if missing:
+            jobs.append((job, tuple(missing)))
     return sorted(jobs, key=lambda pair: pair[0].name, reverse=True)
 
 

@@ -245,16 +245,10 @@ def take_back(library: Library, commit: str) -> Suggested:
                 "here nobody approves alone, so nobody takes an approval back alone", hint=hint
             )
         if decision.taken:
-            before, after = (
-                {
-                    path: at.read(path, blob_of(versions[side]))
-                    for path, versions in decision.taken.items()
-                }
-                for side in (0, 1)
-            )
-            texts = {}
-            for path in after:
-                texts[path] = after[path] or before[path]
+            before, texts = dict[str, bytes | None](), dict[str, bytes | None]()
+            for path, (old, new) in decision.taken.items():
+                before[path] = at.read(path, blob_of(old))
+                texts[path] = at.read(path, blob_of(new)) or before[path]
             entries = (entry_of(path, texts) for path in texts)
             entry = next((entry for entry in entries if entry and entry.id == decision.entry), None)
             if entry is None:

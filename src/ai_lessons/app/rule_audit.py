@@ -183,21 +183,16 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     repo.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     worktree, ref = repo.store.worktree, repo.rules.ref()
     # what stands at a new address can only be looked at once it is taken for the forge's
-    mandate = repo.rules.mandate
-    if (
-        ref
-        and not (mandate and mandate.address)
-        and state.derive(worktree, ref, repo.rules.signers(ref)).policy.require == "forge"
-        and (moved := state.moved_forge(worktree, ref))
-    ):
+    moved = None
+    if ref:
+        moved = _moved_forge(repo, ref)
+    if ref and moved:
+        before, now = moved
         _agree(
             ask,
-            (
-                f"rules are in force as they stand on {moved[0]}, which is no remote any "
-                f"more; {moved[1]} is"
-            ),
+            f"rules are in force as they stand on {before}, which is no remote any more; {now} is",
         )
-        state.acknowledge_forge(worktree, ref, moved[1])
+        state.acknowledge_forge(worktree, ref, now)
     current = audit(library)
     if not current.alarms:
         return current
@@ -206,6 +201,16 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     for view in views:
         state.acknowledge(worktree, view, view.stated)
     return audit(library)
+
+
+def _moved_forge(repo: RepositorySession, ref: str) -> tuple[str, str] | None:
+    """The address of the forge before and now, where its word counts, it moved, and nobody states it."""
+    mandate, worktree = repo.rules.mandate, repo.store.worktree
+    if mandate and mandate.address:
+        return None
+    if state.derive(worktree, ref, repo.rules.signers(ref)).policy.require != "forge":
+        return None
+    return state.moved_forge(worktree, ref)
 
 
 def _agree(ask: Callable[[str], bool] | None, alarms: str) -> None:

@@ -72,7 +72,10 @@ def _reverted(
     settled = git_conflicts.Decisions(store.state_dir).settled()
     for commit in _jobs(store, tip, decisions, settled):
         subject, after = commit.info.message.partition("\n")[0], draft.tree_of(commit.id)
-        if choices := settled.get(commit.id) if len(commit.parents) > 1 else None:
+        choices = None
+        if len(commit.parents) > 1:
+            choices = settled.get(commit.id)
+        if choices:
             subject, reverse = _other_sides(store, draft, commit, choices)
         if len(jobs) == count:
             before_them = subject
@@ -139,13 +142,15 @@ def _other_sides(
     after, not_taken, names = draft.tree_of(merge.id), dict[bytes, TreeEntry | None](), list[str]()
     for take, parent in (("ours", merge.parents[1]), ("theirs", merge.parents[0])):
         for path, pair in changed(store.worktree, after, draft.tree_of(parent)).items():
-            blobs = [
-                side[1].decode() if side else None
-                for side in (pair if take == "ours" else pair[::-1])
-            ]
-            if choices.get(git_conflicts.choice_key(blobs[0], blobs[1], os.fsdecode(path))) == take:
+            taken, other = (side[1].decode() if side else None for side in pair)
+            name = os.fsdecode(path)
+            if take == "ours":
+                key, whose = git_conflicts.choice_key(taken, other, name), "mine"
+            else:
+                key, whose = git_conflicts.choice_key(other, taken, name), "theirs"
+            if choices.get(key) == take:
                 not_taken[path] = pair[1]
-                names.append(f"{'mine' if take == 'ours' else take} for {os.fsdecode(path)}")
+                names.append(f"{whose} for {name}")
     return f"Settle a conflict: {', '.join(names)}", not_taken
 
 
@@ -520,16 +525,13 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     if not only_list:
         repo.refuse_other_formats()
     store, swept = repo.store, taken_away(repo)
+    chosen = swept
+    if refs:
+        chosen = [(job, every) for job, every in swept if _meant_by(refs, every)]
     for ref in refs:
-        if not any(_is_meant(ref, file) for _, every in swept for file in every):
-            raise NotFound(
-                "kept file", ref, hint="see what is kept: ai-lessons admin recover --list"
-            )
-    chosen = [
-        (job, every)
-        for job, every in swept
-        if not refs or any(_is_meant(r, file) for r in refs for file in every)
-    ]
+        if not any(_meant_by([ref], every) for _, every in chosen):
+            hint = "see what is kept: ai-lessons admin recover --list"
+            raise NotFound("kept file", ref, hint=hint)
     if only_list:
         return Recovered(tuple(file for _, every in chosen for file in every))
     brought: list[KeptFile] = []
@@ -543,10 +545,16 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     return Recovered(left, tuple(brought), saved.commits, saved.messages)
 
 
-def _is_meant(ref: str, file: KeptFile) -> bool:
-    return ref == file.path or (
-        bool(file.id) and len(id_end(ref)) >= HANDLE_LENGTH and file.id.endswith(id_end(ref))
-    )
+def _meant_by(refs: Sequence[str], files: Sequence[KeptFile]) -> bool:
+    """Whether one of these ids, handles or paths is that of one of the files."""
+    for ref in refs:
+        end = id_end(ref)
+        for file in files:
+            if ref == file.path:
+                return True
+            if file.id and len(end) >= HANDLE_LENGTH and file.id.endswith(end):
+                return True
+    return False
 
 
 def save(

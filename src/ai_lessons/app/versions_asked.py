@@ -154,29 +154,31 @@ def not_here(catalog: CatalogReader, asked: Mapping[str, Iterable[str]]) -> list
     """
     counted = {"project": catalog.projects, "tag": catalog.tags, "version": catalog.versions}
     lines = []
-    for what, name in ((what, name) for what, names in asked.items() for name in names if name):
-        names = []
-        for tally in counted[what]():
-            names.append(tally.name)
-        if name not in names:
-            # only for a name that is nowhere
-            from difflib import get_close_matches
-
-            if what == "project":
-                stored = catalog.versions_of_projects()
-            else:
-                stored = {}
-            near = []
-            for x in get_close_matches(name, names, 3, 0.5):
-                near.append(f"{x}{_having(stored.get(x, ()))}")
-            if names:
-                other = f"the {what}s here: {', '.join(names[:NAMED_IN_NOTE])}"
-            else:
-                other = "there is none yet"
-            if near:
-                other = f"did you mean {what} {' or '.join(near)}?"
-            lines.append(f"no {what} {name!r}; {other}")
+    for what, names in asked.items():
+        for name in names:
+            if not name:
+                continue
+            present = [tally.name for tally in counted[what]()]
+            if name not in present:
+                lines.append(f"no {what} {name!r}; {_meant(catalog, what, name, present)}")
     return lines
+
+
+def _meant(catalog: CatalogReader, what: str, name: str, present: Sequence[str]) -> str:
+    """What a project, tag or version that no entry has may have meant, or the first that there are."""
+    # only for a name that is nowhere
+    from difflib import get_close_matches
+
+    if not present:
+        return "there is none yet"
+    near = get_close_matches(name, present, 3, 0.5)
+    if not near:
+        return f"the {what}s here: {', '.join(present[:NAMED_IN_NOTE])}"
+    versions: Stored = {}
+    if what == "project":
+        versions = catalog.versions_of_projects()
+    described = [f"{other}{_having(versions.get(other, ()))}" for other in near]
+    return f"did you mean {what} {' or '.join(described)}?"
 
 
 def _having(versions: Iterable[str]) -> str:

@@ -198,14 +198,12 @@ def refuse_waiting(repo: OpenRepository) -> None:
         for noted in intent.paths:
             if not noted.gone:
                 paths.add(noted.path)
-    refuse(
-        repo,
-        {
-            path: data
-            for path in sorted(paths)
-            if (data := on_disk(repo.store.root, path)) is not None
-        },
-    )
+    files = {}
+    for path in sorted(paths):
+        data = on_disk(repo.store.root, path)
+        if data is not None:
+            files[path] = data
+    refuse(repo, files)
 
 
 def refuse_sharing(repo: OpenRepository, remote: str) -> None:
@@ -283,16 +281,15 @@ def _news(
     for secret in unallowed(path, text, read):
         if secret.value not in old_text:
             new.append(secret)
+    if not new:
+        return []
     # from where it may have been moved
-    gone = []
-    for gone_path, data in files.items():
-        if data is None:
-            gone.append(gone_path)
-    before = "\n".join(
-        f"{old_path}\n{text}"
-        for old_path in (path, *gone)
-        if new and (text := _committed(repo, old_path))
-    )
+    gone = [gone_path for gone_path, data in files.items() if data is None]
+    before = ""
+    for old_path in (path, *gone):
+        committed = _committed(repo, old_path)
+        if committed:
+            before += f"{old_path}\n{committed}\n"
     return [app_secrets.problem(path, secret) for secret in new if secret.value not in before]
 
 

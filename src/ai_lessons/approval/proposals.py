@@ -400,11 +400,10 @@ def _in_turn(
             else:
                 key = tip.author.email
             by_writer[key].append((-tip.committed, ref, str(tip.author)))
-    turns = [
-        (ref not in first, turn, key, ref, writer)
-        for key, rows in by_writer.items()
-        for turn, (_, ref, writer) in enumerate(sorted(rows))
-    ]
+    turns = []
+    for key, rows in by_writer.items():
+        for turn, (_, ref, writer) in enumerate(sorted(rows)):
+            turns.append((ref not in first, turn, key, ref, writer))
     return [(ref, writer) for *_, ref, writer in sorted(turns)]
 
 
@@ -428,6 +427,15 @@ def _with_rivals(proposals: list[OpenProposal]) -> list[OpenProposal]:
     return result
 
 
+def _sort(pieces: Sequence[Piece]) -> Sort:
+    """What these changes do with an entry."""
+    if not any(piece.new for piece in pieces):
+        return "removal"
+    if any(piece.old for piece in pieces):
+        return "edit"
+    return "new"
+
+
 def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenProposal | None:
     """One proposal.
 
@@ -448,10 +456,14 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
     own_pieces = tuple(piece for piece in changes if owned[piece.path] == {entry})
     if not own_pieces or _is_taken(trunk, base, name, own_pieces):
         return None
-    new, old = any(piece.new for piece in own_pieces), any(piece.old for piece in own_pieces)
-    piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
-    double = _place_beside(trunk, entry, own_pieces) if new and name.startswith(PROPOSALS) else ""
     messages = [commit.info.message for commit in commits]
+    sort = _sort(own_pieces)
+    piece = next((piece for piece in own_pieces if piece.new), own_pieces[0])
+    double = ""
+    if sort != "removal" and name.startswith(PROPOSALS):
+        double = _place_beside(trunk, entry, own_pieces)
+    all_faults = (fault, *faults(sides, trunk.name, own_pieces), double)
+    foreign_paths = [piece.path for piece in changes if piece not in own_pieces]
     own_commits = [made for made in commits if len(made.parents) < 2]
     batch, makers = _batch_of(commits)
     return OpenProposal(
@@ -461,14 +473,14 @@ def read_proposal(repo: Repo, trunk: Trunk, ref: str, commit: str) -> OpenPropos
         commit=commit,
         entry=entry,
         path=_main(sides, sides.after if piece.new else sides.before, piece.path),
-        sort="removal" if not new else "edit" if old else "new",
+        sort=sort,
         pieces=own_pieces,
         suggested_by=tuple(dict.fromkeys(made.info.author for made in own_commits)),
         committed_by=tuple(dict.fromkeys(made.info.committer for made in own_commits)),
         at=commits[0].info.committed,
         trailers=trailers(messages[0]),
-        foreign=(*(piece.path for piece in changes if piece not in own_pieces), *foreign),
-        faults=tuple(filter(None, (fault, *faults(sides, trunk.name, own_pieces), double))),
+        foreign=(*foreign_paths, *foreign),
+        faults=tuple(filter(None, all_faults)),
         report=next(filter(None, map(report, messages)), ""),
         batch=batch,
         makers=makers,

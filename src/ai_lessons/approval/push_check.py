@@ -82,10 +82,15 @@ def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
     updates = []
     for row in rows:
         if row:
-            updates.append(
-                Update(row[3], *(name if name.strip("0") else None for name in row.groups()[:2]))
-            )
+            updates.append(Update(row[3], _commit_at(row[1]), _commit_at(row[2])))
     return tuple(updates)
+
+
+def _commit_at(name: str) -> str | None:
+    """The commit at an end of an update; git writes only zeros where there is none."""
+    if name.strip("0"):
+        return name
+    return None
 
 
 def refused_refs(
@@ -127,8 +132,12 @@ def refused_files(
 
     new = list(added)
     by_spelling: dict[str, set[str]] = {}
-    for name, folded in (pair for path in (paths if new else ()) for pair in spellings(path)):
-        by_spelling.setdefault(folded, set()).add(name)
+    if not new:
+        # a tree has many paths, and only files that come can clash
+        return
+    for path in paths:
+        for name, folded in spellings(path):
+            by_spelling.setdefault(folded, set()).add(name)
     for mode, path in new:
         fault = _file_fault(mode, path)
         clashes = (by_spelling.get(folded, set()) - {name} for name, folded in spellings(path))
@@ -221,10 +230,10 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     Raises NoRepository, UnsupportedRepository.
     """
     now = as_hub(git_dir_of(hub))
-    if any(
-        len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit
-    ):
-        raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
+    for update in updates:
+        for commit in (update.old, update.new):
+            if commit and len(commit) != 40:
+                raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _after_push(now, updates) as then:
         ref, named = approval_branch.followed(now), _named_branch(now)
         if ref is None and named:

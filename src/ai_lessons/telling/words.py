@@ -157,15 +157,7 @@ def _packed(offered: Context, room: int) -> dict[str, str]:
     spare = _lengthen(
         rows, {name: row for name, row in sentences.items() if name not in holders}, spare
     )
-    for name in rows:
-        held = []
-        for other, holder in holders.items():
-            if holder == name:
-                held.append(other)
-        longer = len(whole[name]) - len(rows[name]) - _size({other: rows[other] for other in held})
-        if name not in holders and longer <= spare:
-            rows |= {name: whole[name], **dict.fromkeys(held, "")}
-            spare -= longer
+    spare = _tell_whole(rows, whole, holders, spare)
     spare = _lengthen(
         rows, {name: row for name, row in sentences.items() if name in holders}, spare
     )
@@ -175,6 +167,25 @@ def _packed(offered: Context, room: int) -> dict[str, str]:
             spare -= max(len(part) - len(rows[entry.id]), 0)
             rows[entry.id] = max(part, rows[entry.id], key=len)
     return rows
+
+
+def _tell_whole(
+    rows: dict[str, str], whole: Mapping[str, str], holders: Mapping[str, str], spare: int
+) -> int:
+    """Put whole texts in the place of rows, the first first, and drop rows that such a text holds.
+
+    What room is left.
+    """
+    for name, row in rows.items():
+        if name in holders:
+            continue
+        held = [other for other, holder in holders.items() if holder == name]
+        freed = _size({other: rows[other] for other in held})
+        longer = len(whole[name]) - len(row) - freed
+        if longer <= spare:
+            rows |= {name: whole[name], **dict.fromkeys(held, "")}
+            spare -= longer
+    return spare
 
 
 def _lengthen(rows: dict[str, str], longer_rows: Mapping[str, str], spare: int) -> int:
