@@ -20,11 +20,13 @@ from hypothesis import strategies as st
 from ai_lessons import settings
 from ai_lessons.app import daemon_client
 from ai_lessons.features.telemetry import jobs, metrics, records, sender
+from ai_lessons.search import model_files
+from ai_lessons.search.model_files import ModelUnavailable
 from features.telemetry.a_collector import Collector, collecting
 from interfaces.agent_host import Host
 from interfaces.mcp_peer import served
 from interfaces.test_warm import serving, state  # noqa: F401  # a fixture
-from interfaces.world import PROGRAM, Outcome, Run, environment, run_inside
+from interfaces.world import Run, environment, run_inside
 from real_world import instead, put_file
 from test_import_cost import calling, loaded
 
@@ -41,6 +43,9 @@ def collector(monkeypatch: pytest.MonkeyPatch, knowledge: Path) -> Iterator[Coll
         monkeypatch.setenv(ENDPOINT, running.address)
         monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "0")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2")
+        # nothing but the collector is asked: a search of a test downloads no model
+        with pytest.raises(ModelUnavailable):
+            model_files.pull(settings.folders(os.environ).cache, sources={})
         yield running
 
 
@@ -49,19 +54,6 @@ def noting(monkeypatch: pytest.MonkeyPatch, collector: Collector) -> Collector:
     """The same, where calls are noted and sent when a test says so."""
     monkeypatch.setattr(records, "start", lambda *_: None)
     return collector
-
-
-def program(*words: str, text: str = "", **environ: str) -> Outcome:
-    """Run the program as a process of its own."""
-    done = subprocess.run(
-        [*PROGRAM, *words],
-        input=text,
-        capture_output=True,
-        text=True,
-        env=environment(**environ),
-        check=False,
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
 
 
 def folder() -> Path:
@@ -83,18 +75,17 @@ def sent() -> bool:
 
 
 def test_hooks_checks_and_searches_are_counted_and_timed(
-    collector: Collector, checked: Host
+    collector: Collector, checked: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_file(checked.code / "src/workflows/a.py", "requests.put(1)\n")
     edit = {"file_path": f"{checked.code}/workflows/a.py", "content": "requests.put(1)\n"}
-    for event in (checked.event("before_write", tool_input=edit), checked.event("stop")):
-        checked.end(checked.start(event))
-    assert program("search", "workflow", CI="true").code == 0
-    words = ["-C", str(checked.code), *PROGRAM, "check", "--project", "jira-api"]
-    done = subprocess.run(
-        ["env", *words], env=environment(CI="1"), capture_output=True, check=False
-    )
-    assert done.returncode == 1, done.stderr
+    with instead("ai_lessons.features.telemetry.records.start", lambda *_: None):
+        checked.hear("stop")
+        assert run_inside(["search", "workflow"], checked.code, CI="true").code == 0
+    # the hook starts a process that sends; the check waits for one, here for as long as it takes
+    checked.end(checked.start(checked.event("before_write", tool_input=edit)))
+    monkeypatch.setattr(records, "PATIENCE", 600)
+    assert run_inside(["check", "--project", "jira-api"], checked.code, CI="1").code == 1
     while collector.total("ai_lessons.hook.calls") < 2:
         collector.wait(len(collector.bodies) + 1)
     hooks = [attributes for attributes, _ in collector.points("ai_lessons.hook.calls")]
@@ -117,13 +108,14 @@ def test_hooks_checks_and_searches_are_counted_and_timed(
 
 
 def test_a_tool_of_mcp_and_a_failure_are_named_as_the_conventions_say(noting: Collector) -> None:
-    with served() as peer:
+    folder().mkdir(parents=True)
+    # the server notes, and leaves the sending to who waits already
+    with daemon_client.claimed(folder() / records.LOCK), served() as peer:
         peer.greet()
         peer.answer(peer.call("search", query="workflow"))
         peer.answer(peer.call("search", query="workflow", type="no such kind"))
         peer.answer(peer.call("search", query="project:"))
-    noting.wait()
-    sent()
+    assert sent()
     points = noting.points("ai_lessons.search.calls")
     assert {one.get("gen_ai.tool.name") for one, _ in points} == {"search"}
     assert {one.get("mcp.method.name") for one, _ in points} == {"tools/call"}
@@ -302,8 +294,17 @@ def test_what_is_noted_for_one_collector_is_sent_to_no_other(
 def test_a_hook_neither_waits_nor_fails_where_the_collector_does_not_answer(
     collector: Collector, monkeypatch: pytest.MonkeyPatch, host: Host, approved: str, trouble: str
 ) -> None:
-    event = host.event("before_edit")
-    off = host.end(host.start(event, **{ENDPOINT: ""}))
+    """One hook is a process that starts another one to send; the others are asked in this process, and start none."""
+
+    def told(session: str, address: str) -> Any:
+        event = host.event("before_edit", session_id=session)
+        if trouble == "hangs":
+            return json.loads(host.end(host.start(event, **{ENDPOINT: address})))
+        with instead("ai_lessons.features.telemetry.records.start", lambda *_: None):
+            words = ["admin", "agent-hook"]
+            return json.loads(run_inside(words, host.code, event, **{ENDPOINT: address}).out)
+
+    off = told("first", "")
     address = collector.address
     if trouble == "away":
         with socket.socket() as unused:
@@ -315,10 +316,10 @@ def test_a_hook_neither_waits_nor_fails_where_the_collector_does_not_answer(
         # an answer that nobody waits for any more
         collector.status = 503
         collector.answers.clear()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
     monkeypatch.setenv(ENDPOINT, address)
-    on = host.end(host.start(host.event("before_edit", session_id="again"), **{ENDPOINT: address}))
     # where it hangs, the hook has ended before the collector answers anything
-    assert json.loads(on) == json.loads(off)
+    assert told("again", address) == off
     assert run_inside(["search", "workflow"], host.code).code == 0
     # the process that sends gives up, and keeps what nobody took
     assert not sent()
@@ -330,7 +331,8 @@ def test_a_hook_neither_waits_nor_fails_where_the_collector_does_not_answer(
     collector.status = 200
     collector.answers.set()
     with instead("ai_lessons.features.telemetry.records.folder_of", lambda _: folder_at(address)):
-        os.environ[ENDPOINT] = collector.address
+        monkeypatch.setenv(ENDPOINT, collector.address)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")
         assert sent()
     assert collector.total("ai_lessons.hook.calls") == 1
     assert collector.total("ai_lessons.search.calls") == 1
