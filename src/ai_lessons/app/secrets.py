@@ -26,7 +26,8 @@ KEY = "allow_secrets"
 _MARKS = (
     "AccountKey=", "AIza", "AKIA", "ABIA", "ACCA", "ASIA", "GR1348941", "PRIVATE KEY", "PuTTY-User-Key", "SG.",
     "T3BlbkFJ", "_authToken=", "eyJ", "github_pat_", "pypi-Ag", "sk-ant-", "sk-proj-", "sq0csp-",
-    "A3T", "k_live_", ":AA",
+    "A3T", "k_live_", ":AA", "Q~", "SharedAccessKey=", "GOCSPX-", "ya29.", "dop_v1_", "LTAI", "hvs.", "dapi", "dckr_pat_",
+    "shpat_", "gsk_", "xai-", "glsa_", "lin_api_", "ATATT3", "AGE-SECRET-KEY-1", "PMAK-", "NRAK-", "r8_", "rk_live_",
 )  # fmt: skip
 _ANY_CASE = ("xox", "hooks.slack.com")
 # each begins with letters or a sign, by which the engine skips through a text; all in one take ten
@@ -45,6 +46,12 @@ _SHAPES = (
 _ULID = expression(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
 _AFTER_DIGITS = expression(r":[\w-]{35}")
 _AWS = expression(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
+# The secret half of a key of AWS has no shape of its own: its name stands before it, in the same
+# line or, as in YAML and scripts, in the one above
+_NAMED_KEY = expression(
+    r"(?i:aws_?secret(?:_?access)?_?key|secret_?access_?key)[\"'`]{0,2}\s{0,20}(?:=>|[:=])"
+    r"(?:\s|\\|[>|][+-]?\s|[\"'`]){0,40}(?P<key>[0-9A-Za-z/+]{40})(?![0-9A-Za-z/+=])"
+)
 
 _KEY_LINE = expression(r"\s*+(?:\\n|[\"'])*+\s*+(?:Proc-Type:|[0-9A-Za-z+/=]{32,})")
 _URL = expression(
@@ -95,6 +102,7 @@ def may_hold(text: str) -> bool:
             for match in _AFTER_DIGITS.finditer(text)
         )
         or ("aws" in lowered and _AWS.search(text) is not None)
+        or ("secret" in lowered and _NAMED_KEY.search(text) is not None)
     )
 
 
@@ -136,6 +144,28 @@ def detectors() -> tuple[RegexBasedDetector, ...]:
             re.compile(r"sk-proj-[0-9A-Za-z_-]{32,}"),
             re.compile(r"AIza[0-9A-Za-z_-]{35}"),
             re.compile(r"(?<![0-9A-Za-z])hf_[0-9A-Za-z]{34}"),
+            # of clouds: Azure, Google, DigitalOcean, Alibaba, Databricks
+            re.compile(r"(?<![\w.~-])[\w.~]{3}[0-9]Q~[\w.~-]{31,34}(?![\w.~-])"),
+            re.compile(r"SharedAccessKey=[0-9A-Za-z+/]{43}="),
+            re.compile(r"GOCSPX-[\w-]{28}"),
+            re.compile(r"ya29\.[\w-]{60,}"),
+            re.compile(r"dop_v1_[0-9a-f]{64}"),
+            re.compile(r"(?<![0-9A-Za-z])LTAI[0-9A-Za-z]{16,24}(?![0-9A-Za-z])"),
+            re.compile(r"(?<![0-9A-Za-z])dapi[0-9a-f]{32}"),
+            # of tools and models
+            re.compile(r"hvs\.[\w-]{24,}"),
+            re.compile(r"dckr_pat_[\w-]{27}"),
+            re.compile(r"shpat_[0-9a-f]{32}"),
+            re.compile(r"(?<![0-9A-Za-z])gsk_[0-9A-Za-z]{52}"),
+            re.compile(r"(?<![0-9A-Za-z])xai-[0-9A-Za-z]{70,}"),
+            re.compile(r"glsa_[0-9A-Za-z]{32}_[0-9a-f]{8}"),
+            re.compile(r"lin_api_[0-9A-Za-z]{40}"),
+            re.compile(r"ATATT3[\w=-]{60,}"),
+            re.compile(r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+            re.compile(r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),
+            re.compile(r"NRAK-[0-9A-Z]{27}"),
+            re.compile(r"(?<![0-9A-Za-z])r8_[0-9A-Za-z]{37}"),
+            re.compile(r"(?<![0-9A-Za-z])rk_live_[0-9A-Za-z]{24,}"),
         )
 
     classes: Iterable[Any] = get_mapping_from_secret_type_to_class().values()
@@ -148,6 +178,9 @@ def detectors() -> tuple[RegexBasedDetector, ...]:
 def _detected(text: str) -> Iterator[tuple[int, str, str]]:
     """Line (from 1), sort and value of whatever looks like a secret and not like an example of one."""
     lines = text.split("\n")
+    for match in _NAMED_KEY.finditer(text):
+        if not _is_example(match["key"]):
+            yield text.count("\n", 0, match.start("key")) + 1, "AWS Secret Key", match["key"]
     for number, line in enumerate(lines, 1):
         # some patterns take time with the square of a line's length
         if len(line) > 100_000:
@@ -260,9 +293,11 @@ def masked_entry(entry: Entry) -> Entry:
     if not any(map(may_hold, (entry.title, entry.body, entry.code, stated))):
         return entry
     may_stay, hidden = allowed(entry.fields), list[str]()
+    # of what only its key in the frontmatter tells, the value alone has no mark
+    named = {secret.value for secret in secrets_in(stated) if secret.fingerprint not in may_stay}
 
     def shown(text: str) -> str:
-        for value in _refused(text, may_stay):
+        for value in (*_refused(text, may_stay), *(value for value in named if value in text)):
             hidden.append(" ".join(value.split()))
             text = text.replace(value, MASK)
         return text
@@ -317,6 +352,8 @@ def without_suspects(text: str) -> str:
     """`masked` without loading the detectors: words that may hold a secret are left out, too."""
     if not may_hold(text):
         return text
+    # its name may stand in the line before
+    text = _NAMED_KEY.sub(lambda match: match[0].replace(match["key"], MASK), text)
     rows = (
         " ".join("…" if may_hold(word) else word for word in row.split(" "))
         for row in text.split("\n")

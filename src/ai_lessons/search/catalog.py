@@ -109,8 +109,9 @@ _HANDLE = rf"(?:([{''.join(_LETTERS)}])-)?([0-9A-Z]{{1,26}})"
 # Letters that no id has, and what Crockford's base 32 takes them for
 _MISREAD = str.maketrans("ILO", "110")
 
-# Raise it when the same file would be read into another entry, or a table is filled in another way
-VERSION = 27
+# Raise it when the same file would be read into another entry (also where more is masked as a
+# secret: catalog and index hold what was shown before), or a table is filled in another way
+VERSION = 28
 
 
 def schema() -> Schema:
