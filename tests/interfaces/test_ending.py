@@ -115,9 +115,12 @@ def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     [
         ("recal", "error: no command 'recal'\nhint: did you mean: ai-lessons recall?"),
         (
-            "related x",
-            "error: no command 'related'\nhint: did you mean: ai-lessons recall related?",
+            "relatd x",
+            "error: no command 'relatd'\nhint: did you mean: ai-lessons recall related?",
         ),
+        ("find x", "error: no command 'find'\nhint: did you mean: ai-lessons search?"),
+        ("rm x", "error: no command 'rm'\nhint: did you mean: ai-lessons delete?"),
+        ("ls", "error: no command 'ls'\nhint: did you mean: ai-lessons list?"),
         (
             "recall list --foo",
             "error: No such option '--foo'\nhint: see ai-lessons recall list --help",

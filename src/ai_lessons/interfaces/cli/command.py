@@ -422,11 +422,28 @@ class LazyGroup(Group):
         place, name = self.short.get(cmd_name) or (self.lazy.get(cmd_name, ("", ""))[0], "")
         module, _, attribute = place.partition(":")
         if not module:
-            return None
+            return self._of_one_group(cmd_name)
         command: click.Command = getattr(import_module(module), attribute)
         if name and isinstance(command, click.Group):
             return command.commands[name]
         return command
+
+    def _of_one_group(self, word: str) -> click.Command | None:
+        """The command of this name, or that alone begins with this word, in a group below this one.
+
+        None where no command, or more than one, may be meant: `import`, and `reject` for `reject-rule`.
+        """
+        named: list[click.Command] = []
+        begun: list[click.Command] = []
+        for path, command in walk(self):
+            if command.hidden or getattr(command, "alias_of", None):
+                continue
+            if path[1:] == (word,):
+                named.append(command)
+            elif len(path) > 1 and path[1].startswith(f"{word}-"):
+                begun.append(command)
+        meant = named or begun
+        return meant[0] if len(meant) == 1 else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Everyday commands, groups, options."""

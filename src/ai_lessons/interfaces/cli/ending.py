@@ -159,8 +159,27 @@ def _sentence(error: click.ClickException) -> str:
     return error.format_message().rstrip(".")
 
 
+# What other programs call what a command does
+_OTHER_WORDS = {
+    "search": "find query grep ask lookup",
+    "show": "get cat view open read",
+    "add": "new create remember learn note store",
+    "list": "ls all lessons rules docs scripts entries",
+    "edit": "modify change",
+    "delete": "rm remove del",
+    "sync": "pull push fetch",
+    "look": "ui web browser serve",
+    "undo": "revert rollback",
+    "admin save --edits": "commit",
+}
+
+
 def _nearest_command(name: str, ctx: click.Context) -> str:
-    """The command of any group with a name near this one, as a hint; empty if none is near."""
+    """The command that is meant by a word, or has a name near it, as a hint; empty if none is near."""
+    if ctx.parent is None:
+        for command, words in _OTHER_WORDS.items():
+            if name in words.split():
+                return f"did you mean: {ctx.command_path} {command}?"
     from difflib import get_close_matches
 
     program = ctx.find_root()
