@@ -20,6 +20,7 @@ from ai_lessons.search.index_query import IndexDamaged
 from ai_lessons.search.model_files import ModelUnavailable
 from ai_lessons.search.rows import Candidates, IndexStatus
 from hash_embedder import HashEmbedder
+from real_world import instead
 from search.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -310,8 +311,12 @@ def test_a_reader_goes_on_with_the_old_table_while_a_new_one_is_built(world: Wor
 
 def test_the_first_build_of_another_process_is_waited_for_only_so_long(world: World) -> None:
     world.put(*many(3))
-    with RefreshState(world.folder / "state").locked(WRITE, 0):
-        done = world.refresh(wait=0.05)
+    patience = index.REFRESH._replace(first_wait=0.05)
+    with (
+        RefreshState(world.folder / "state").locked(WRITE, 0),
+        instead("ai_lessons.search.index.REFRESH", patience),
+    ):
+        done = world.refresh()
     assert "another process" in done.notes[0]
     assert world.refresh().entries == 3
 
