@@ -105,6 +105,22 @@ def test_a_blank_first_line_is_read_as_what_it_means_and_named(world: World) -> 
     assert entries.show(world.library, "shop/docs/page.md").body.startswith("\n---\n\nA line")
 
 
+def test_frontmatter_that_is_read_as_text_is_named(world: World) -> None:
+    world.write(PATH, lesson("Text.").removesuffix("---\nText.\n") + "\nText.\n")
+    assert "the frontmatter has no end" in messages(world)[0]
+    assert "the frontmatter has no end" in str(entries.show(world.library, PATH).notes)
+    world.write(PATH, "<!-- made by us -->\n" + lesson("Text."))
+    assert "a comment stands before the frontmatter" in messages(world)[0]
+    world.write(PATH, "---\n\nA line across, and a title: none.\n")
+    assert messages(world) == []
+
+
+def test_a_merge_that_was_left_in_the_frontmatter_is_named_as_one(world: World) -> None:
+    torn = "<<<<<<< HEAD\nconfidence: high\n=======\nconfidence: low\n>>>>>>> theirs"
+    world.write(PATH, lesson("Text.", torn))
+    assert any("markers of a merge conflict" in message for message in messages(world))
+
+
 CONFLICT = "Always\n<<<<<<< HEAD\nwait one second.\n=======\nwait ten seconds.\n>>>>>>> origin/main"
 
 

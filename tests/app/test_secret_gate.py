@@ -13,6 +13,7 @@ from ai_lessons.app import (
     editing,
     lessons,
     linking,
+    pending_rules,
     proposals,
     repository_settings,
     review,
@@ -433,3 +434,12 @@ def test_what_was_read_by_fewer_detectors_is_read_again() -> None:
     # Another hash here means another VERSION of the catalog: a search must not show from its
     # tables what is masked since
     assert (marks, catalog.VERSION) == ("ca4314bd52f5", 28)
+
+
+def test_a_proposal_shows_no_secret_and_says_that_it_holds_one(world: World) -> None:
+    world.write("p/rules/r.md", rule(f"Log in with {KEY}.\n"))
+    world.commit("By hand")
+    (pending,) = pending_rules.pending_rules(world.library)
+    assert "+Log in with …." in pending.diff
+    assert KEY not in str(pending)
+    assert "holds what looks like a secret: masked here" in pending.conflicts

@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.app import effects
+from ai_lessons.app import effects, secrets
 from ai_lessons.app.alike_entries import MOST_NAMED, ComparableText, comparable
 from ai_lessons.app.written import Pending, ProposedFile
 from ai_lessons.approval import outcomes, proposals, state
@@ -404,7 +404,21 @@ def proposed_file(path: str, old: bytes | None, new: bytes | None) -> ProposedFi
 def described(
     at: ProposalContext, entry: Entry | None, files: Sequence[ProposedFile], **facts: Any
 ) -> Pending:
-    """What waits, with what the entry itself and its files say."""
+    """What waits, with what the entry itself and its files say.
+
+    What looks like a secret is masked, and named among the `conflicts`.
+    """
+    stated = entry.fields if entry else {}
+
+    def shown(text: str | None) -> str | None:
+        return secrets.masked_file(text, stated) if text else text
+
+    shown_files = [ProposedFile(file.path, shown(file.old), shown(file.new)) for file in files]
+    if shown_files != list(files):
+        facts["conflicts"] = (*facts["conflicts"], "holds what looks like a secret: masked here")
+    files = shown_files
+    entry = entry and secrets.masked_entry(entry)
+    facts |= {name: shown(facts[name]) for name in ("title", "body")}
     diffs = [_difference(file) for file in files]
     # without the two lines of each that name the file
     lines = list(chain.from_iterable(diff.split("\n")[2:] for diff in diffs))

@@ -227,11 +227,13 @@ def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None,
                 problems += checks.doubts(entry, text)
             yield path, entry, problems
         except InvalidEntry as error:
-            yield (
-                path,
-                None,
-                [p if p.path else Problem(path, p.message, p.line) for p in error.problems],
-            )
+            named = [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
+            # a merge that was left in the frontmatter is no YAML, and is why
+            named += [
+                Problem(path, message, line)
+                for line, message in checks.text_doubts(store.read(path).decode("utf-8", "replace"))
+            ]
+            yield path, None, named
         except AiLessonsError as error:
             yield path, None, [Problem(path, error.message)]
 

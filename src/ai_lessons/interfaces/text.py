@@ -104,7 +104,7 @@ def _hit(hit: Hit, result: Answer, view: View) -> str:
     extra += warning(entry, view)
     text = line(entry.rationale if rule else entry.snippet)
     if view.framed or not view.verbose:
-        facts = list(sureness(entry)) if lesson else []
+        facts = [word for word in sureness(entry) if word] if lesson else []
         facts += [vouching(entry.origin.weakest)] if lesson and entry.origin.weakest else []
         facts += [entry.status] if entry.kind is Kind.DOC and entry.status else []
         facts += [_versions(entry)[1]] if entry.kind.is_resource else []

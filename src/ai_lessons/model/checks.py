@@ -30,6 +30,10 @@ _LISTS = ("tags", "versions", "contexts", "applies_to")
 _DATE = expression(
     r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?"
 )
+# Frontmatter of ours, by the key that each entry has, in a text in which it was not found
+_OURS = r"---[ \t]*\r?\n(?:[\w-]+:.*\r?\n|[ \t-].*\r?\n){0,40}?(?:id|kind|title):"
+_NEVER_CLOSED = expression(rf"\ufeff?\s*{_OURS}")
+_BEHIND_A_COMMENT = expression(rf"\ufeff?\s*<!--(?:(?!-->).|\n){{0,2000}}-->\s*{_OURS}")
 _LOOKS_LIKE_A_VERSION = expression(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
 
 # (top-level key it is about, or empty; what is wrong)
@@ -308,16 +312,24 @@ def doubts(entry: Entry, text: str) -> list[Problem]:
 def text_doubts(text: str) -> Iterator[tuple[int, str]]:
     """(line, what is wrong) of a file as it was saved.
 
-    A blank first line, a merge that was left in the middle.
+    A blank first line, frontmatter without an end, a merge that was left in the middle.
     """
-    if cut(text).matter is not None and not text.removeprefix(BOM).startswith("---"):
+    if cut(text).matter is not None:
+        if not text.removeprefix(BOM).startswith("---"):
+            yield (
+                1,
+                (
+                    "a blank line stands before the frontmatter: other programs read all of it as "
+                    "text, so take it out"
+                ),
+            )
+    elif _NEVER_CLOSED.match(text):
         yield (
             1,
-            (
-                "a blank line stands before the frontmatter: other programs read all of it as "
-                "text, so take it out"
-            ),
+            "the frontmatter has no end: all of it is read as text until a line `---` closes it",
         )
+    elif _BEHIND_A_COMMENT.match(text):
+        yield 1, "a comment stands before the frontmatter, which is read as text: take it out"
     if "<<<<<<< " in text and (line := _line_of_conflict(text)):
         yield line, "markers of a merge conflict (<<<<<<<): keep one side, or what both should say"
 
