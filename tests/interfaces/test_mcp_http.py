@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -131,7 +132,7 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
         assert served.ask(Authorization=right, Host="known.example") not in {401, 403, 421}
         assert served.ask(Authorization=right, Host="evil.example") == 421
         assert served.ask(Authorization=right, Origin="https://evil.example") == 403
-        here = served._replace(url=served.url.replace("0.0.0.0", "127.0.0.1"))  # noqa: S104
+        here = replace(served, url=served.url.replace("0.0.0.0", "127.0.0.1"))  # noqa: S104
         assert from_page(here, "http://localhost:{other}") == 401
         assert from_page(here, "http://localhost:{other}", Authorization=right) not in {
             401,

@@ -4,9 +4,10 @@ import http.client
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import cycle
 
+from a_server import listening
 from features.gateway.gateway_world import EMAIL, NAME, Person
 from interfaces.http_world import PATIENCE, Served
 
@@ -88,14 +89,6 @@ def gateway_before(
 ) -> Iterator[Gateway]:
     """A gateway before these servers, on this machine."""
     gateway = Gateway(servers, of, sticky=sticky)
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), _handler(gateway))
-    listening.daemon_threads = True
-    gateway.url = f"http://127.0.0.1:{listening.server_address[1]}/mcp"
-    serving = threading.Thread(target=listening.serve_forever)
-    serving.start()
-    try:
+    with listening(_handler(gateway)) as host:
+        gateway.url = f"http://{host}/mcp"
         yield gateway
-    finally:
-        listening.shutdown()
-        serving.join()
-        listening.server_close()

@@ -14,8 +14,9 @@ from features.gateway.gateway_world import (
     SECRET,
     SETTINGS,
     config_file,
+    write_settings,
 )  # fmt: skip
-from interfaces.http_world import ACCEPTED, PATIENCE, Served, serving, with_headers
+from interfaces.http_world import ACCEPTED, PATIENCE, Served, serving, serving_inside, with_headers
 from interfaces.mcp_world import connected
 from real_world import Git, put_file
 
@@ -114,8 +115,12 @@ def test_a_request_inside_of_another_is_nobodys(gated: Served) -> None:
     assert status(raw(gated, *twice, length=False)) == 400
 
 
-def test_a_session_answers_only_to_who_opened_it(gated: Served) -> None:
-    with connected(with_headers(gated.url, ANN.sent()), mode="legacy") as ann:
+def test_a_session_answers_only_to_who_opened_it(knowledge: Path) -> None:
+    write_settings()
+    with (
+        serving("--http", "127.0.0.1:0") as gated,
+        connected(with_headers(gated.url, ANN.sent()), mode="legacy") as ann,
+    ):
         assert ann.call("search", query="workflow")["lessons"]
         log = Path.home() / ".local/state/ai-lessons/mcp.log"
         session = log.read_text().partition("session ID: ")[2][:32].strip()
@@ -130,7 +135,7 @@ def test_a_session_answers_only_to_who_opened_it(gated: Served) -> None:
 def test_a_gateway_on_this_machine_may_do_without_a_secret(knowledge: Path) -> None:
     put_file(config_file(), f"[gateway]\n{SETTINGS}loopback = true\n")
     person = {NAME: ANN.name, EMAIL: ANN.email}
-    with serving("--http", "127.0.0.1:0") as served:
+    with serving_inside() as served:
         assert served.ask() == 401
         assert served.ask(**person, Host="evil.example") == 421
         assert status(raw(served, *of({**person, "Origin": "https://evil.example"}))) == 403
@@ -140,7 +145,7 @@ def test_a_gateway_on_this_machine_may_do_without_a_secret(knowledge: Path) -> N
 
 
 def test_without_settings_headers_are_no_names(knowledge: Path, git: Git) -> None:
-    with serving("--http", "127.0.0.1:0") as served:
+    with serving_inside() as served:
         assert status(raw(served, *of(ANN.sent()))) == 200
         with connected(with_headers(served.url, ANN.sent())) as agent:
             made = agent.call("add_lesson", title="Quagga", content="C")

@@ -12,7 +12,7 @@ from features.gateway.gateway_world import (
     config_file,
     write_settings,
 )
-from interfaces.http_world import Served, serving, with_headers
+from interfaces.http_world import Served, serving, serving_inside, with_headers
 from interfaces.mcp_world import Agent, connected
 from interfaces.world import LESSON, RULE, SCRIPT, Run
 from real_world import Git, put_file
@@ -28,9 +28,11 @@ def calls() -> list[list[str]]:
 
 
 def test_an_entry_is_by_the_person_committed_by_the_server_and_noted_in_the_log(
-    gated: Served, knowledge: Path, git: Git
+    knowledge: Path, git: Git
 ) -> None:
+    write_settings()
     with (
+        serving("--http", "127.0.0.1:0", "--tools", "all") as gated,
         connected(with_headers(gated.url, ANN.sent())) as ann,
         connected(with_headers(gated.url, BO.sent()), mode="legacy") as bo,
     ):
@@ -103,7 +105,7 @@ def test_no_name_over_a_header_approves_a_rule(
         "Merge pull request #7 from acme/rules (#7)",
         f"Approve rule: GET a workflow before you PUT it\n\nApproves: {RULE}",
     )
-    with serving("--http", "127.0.0.1:0", "--tools", "all") as served:
+    with serving_inside() as served:
         for person in (owner, forge, ANN):
             with connected(with_headers(served.url, person.sent())) as agent:
                 assert not [tool for tool in agent.tools() if "approve" in tool or "merge" in tool]
@@ -192,7 +194,7 @@ def test_where_nothing_is_committed_and_where_the_server_has_no_name_nothing_is_
     git(code, "add", "-A")
     git(code, "commit", "-qm", "first")
     with (
-        serving("--http", "127.0.0.1:0", "--repo", str(code / ".ai/reference")) as served,
+        serving_inside(repo=str(code / ".ai/reference")) as served,
         connected(with_headers(served.url, ANN.sent())) as ann,
     ):
         assert "the name of the author would be lost" in ann.fails(
@@ -201,7 +203,7 @@ def test_where_nothing_is_committed_and_where_the_server_has_no_name_nothing_is_
         assert git(code, "status", "--porcelain") == ""
     (Path.home() / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n")
     with (
-        serving("--http", "127.0.0.1:0") as served,
+        serving_inside() as served,
         connected(with_headers(served.url, ANN.sent())) as ann,
     ):
         assert "git does not know who you are" in ann.fails(
@@ -225,7 +227,7 @@ def test_each_person_has_the_shared_tier_and_their_own_and_nobody_elses(
     write_settings(f'people = "{people}"\n', above=f'[enterprise]\nacme = "{knowledge}"\n')
     put_file(account / "global/lessons/mine.md", "# The quagga of the account\n")
     eve = Person("Eve", "eve@acme.example")
-    with serving("--http", "127.0.0.1:0", "--tools", "all", "--tier", "enterprise:acme") as served:
+    with serving_inside(tier="enterprise:acme") as served:
         agents = {}
         for person in (ANN, BO, eve):
             with connected(with_headers(served.url, person.sent())) as agent:
@@ -271,7 +273,7 @@ def test_where_nothing_is_shared_each_has_their_own_or_nothing(
         assert run("admin", "init", folder).code == 0
     write_settings(f'people = "{people}"\n')
     with (
-        serving("--http", "127.0.0.1:0") as served,
+        serving_inside() as served,
         connected(with_headers(served.url, ANN.sent())) as ann,
         connected(with_headers(served.url, BO.sent())) as bo,
     ):
