@@ -111,6 +111,7 @@ TOOLS_OF_FEATURES = {
     "add_resource": "intake",
     "record_outcome": "learning",
     "load_lessons": "lesson_program",
+    "mark_wrong": "lesson_program",
     "promote": "tiers",
     "refresh_resource": "intake",
     "run_script": "scripts",

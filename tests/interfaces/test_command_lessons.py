@@ -202,6 +202,7 @@ RULE = (
 )
 
 
+@pytest.mark.plays("anchors")
 def test_at_the_end_the_agent_is_asked_once_for_what_a_person_stated_and_is_not_stored(
     host: Host, knowledge: Path
 ) -> None:

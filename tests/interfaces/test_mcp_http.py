@@ -50,6 +50,7 @@ def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
     return servers[0]
 
 
+@pytest.mark.plays("learning")
 def test_two_clients_work_at_once_until_ctrl_c(knowledge: Path, tmp_path: Path) -> None:
     folder = tmp_path / "callers"
     folder.mkdir()

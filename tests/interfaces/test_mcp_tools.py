@@ -104,6 +104,7 @@ def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None
     assert any("full text only" in note for note in data["notes"])
 
 
+@pytest.mark.plays("hosts")
 def test_a_client_that_shows_text_and_data_pays_for_the_text_alone(
     rule: str, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_a_search_is_narrowed_and_what_models_write_instead_of_lists_is_understo
     assert agent.call("context", paths="src/workflows/{api,app}.py")["lessons"] is not None
 
 
+@pytest.mark.plays("lesson_program")
 def test_text_and_data_of_an_answer_say_the_same_and_nothing_twice(
     agent: Agent, rule: str, knowledge: Path
 ) -> None:
@@ -407,6 +409,7 @@ def test_a_rule_is_suggested_and_waits(agent: Agent, knowledge: Path, git: Git) 
     )
 
 
+@pytest.mark.plays("lesson_program")
 def test_lessons_of_a_scope_are_loaded_and_a_wrong_one_leaves_unless_a_person_stated_it(
     agent: Agent, knowledge: Path
 ) -> None:
