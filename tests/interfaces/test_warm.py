@@ -23,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.app import daemon_client, entries, meaning
+from ai_lessons.app import daemon_client, entries, vector_progress
 from ai_lessons.app.answers import ContextQuery, Query
 from ai_lessons.app.options import Options
 from ai_lessons.app.reusable_library import ReusableLibrary
@@ -631,7 +631,7 @@ def test_what_is_to_be_done_later_is_taken_at_once_and_vectors_follow(both: Both
     with Library(both.root, both.options) as opened:
         wait(
             lambda: (
-                meaning.standing(opened.primary)[1]
+                vector_progress.standing(opened.primary)[1]
                 == f"{REFRESH.few + 1} of {REFRESH.few + 1} passages have a vector"
             )
         )
@@ -713,7 +713,7 @@ def test_a_helper_fills_five_thousand_passages_without_a_further_question(
 
             def is_done() -> bool:
                 assert helper.poll() is None, "it ended before it was done"
-                detail = meaning.standing(repo)[1]
+                detail = vector_progress.standing(repo)[1]
                 return detail.startswith("5,") and detail.split()[0] == detail.split()[2]
 
             repo.current()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         history_of_entries as history_of_entries, hit_pieces as hit_pieces,
         index_places as index_places, index_upkeep as index_upkeep, judging as judging,
         kept_files as kept_files, learned as learned, lessons as lessons,
-        link_effects as link_effects, linking as linking, meaning as meaning,
+        link_effects as link_effects, linking as linking,
         merged_proposals as merged_proposals, migration as migration, notes as notes,
         open_repository as open_repository, options as options, outdated as outdated,
         overview as overview, pending as pending, pending_rules as pending_rules,
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
         review as review, rule_audit as rule_audit, rules_here as rules_here,
         rules_in_force as rules_in_force, scaffold as scaffold, search as search,
         search_index as search_index, secrets as secrets, setup as setup, sharing as sharing,
-        trust as trust, validation as validation, vector_sharing as vector_sharing,
+        trust as trust, validation as validation, vector_progress as vector_progress,
+        vector_sharing as vector_sharing,
         versions_asked as versions_asked, workspace as workspace, write_checks as write_checks,
         written as written,
     )  # fmt: skip

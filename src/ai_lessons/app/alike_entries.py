@@ -1,4 +1,4 @@
-"""Entries that say the same as another one, or the opposite."""
+"""What stands beside an entry that is proposed or promoted: texts that are alike, opposites, copies."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import app, extensions
-from ai_lessons.app import meaning, outdated, program_hooks, scaffold
+from ai_lessons.app import outdated, program_hooks, scaffold, vector_progress
 from ai_lessons.app.kept_files import taken_away
 from ai_lessons.app.validation import attribute_problems, entry_files
 from ai_lessons.errors import AiLessonsError
@@ -133,7 +133,7 @@ def status(library: Library) -> tuple[Check, ...]:
     return (
         Check("repository", state, f"{where}, entries: {entries:,}", remedy),
         Check("writes", *_pending(repo)),
-        Check("meaning", *meaning.standing(repo)),
+        Check("meaning", *vector_progress.standing(repo)),
         _counted(
             "proposals",
             waiting,
@@ -361,7 +361,7 @@ def _index(repo: RepositorySession) -> Finding:
         return (
             "warning",
             f"{detail}; packs of shared vectors that are left: {named}",
-            meaning.REMOVE_PACKS,
+            vector_progress.REMOVE_PACKS,
         )
     if repo.index.current(repo.indexing.generation) is None or status.vectors < status.passages:
         return (

@@ -1,4 +1,4 @@
-"""The jobs of the program `lesson`: load, add, mark wrong, promote into skills and tools."""
+"""Lessons that a user or an agent states, makes firm, or marks wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that say what another one says already, or the opposite of it."""
+"""Lessons and rules that say again what is stored, or the opposite: at a write, and looked at later."""
 
 from __future__ import annotations
 

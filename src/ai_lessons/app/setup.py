@@ -113,4 +113,4 @@ def _meaning_of_a_clone(repo: RepositorySession, entries: int) -> tuple[str, ...
     notes = (*app.vector_sharing.fetch(repo, "origin"), *app.vector_sharing.take_in(repo))
     if repo.has_index and not repo.indexing.missing:
         return notes
-    return (*notes, *app.meaning.begin(repo, entries))
+    return (*notes, *app.vector_progress.begin(repo, entries))

@@ -1,4 +1,4 @@
-"""How far search by meaning is, and that it is worked on.
+"""How many passages have the vectors that search by meaning needs, and what computes the others.
 
 Nothing here waits, computes, or opens the index.
 """

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import extensions
-from ai_lessons.app import meaning
+from ai_lessons.app import vector_progress
 from ai_lessons.app.written import Imported
 from ai_lessons.errors import UsageError
 from ai_lessons.features.intake.incoming import as_doc, web
@@ -82,13 +82,13 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     """
     repo = library.primary
     if draft.urls:
-        return meaning.after_import(repo, _add_pages(repo, draft))
+        return vector_progress.after_import(repo, _add_pages(repo, draft))
     files, planner = _files(repo, draft), planner_of(draft.kind)(repo, draft)
     plans = []
     for file in files:
         plans.append((str(file.path), partial(planner.plan, file)))
     each = repo.options.each("reading", plans)
-    return meaning.after_import(repo, planner.bring(each, alone=len(files) == 1))
+    return vector_progress.after_import(repo, planner.bring(each, alone=len(files) == 1))
 
 
 def _add_pages(repo: RepositorySession, draft: ResourceDraft) -> Imported:

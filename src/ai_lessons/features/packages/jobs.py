@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import meaning
+from ai_lessons.app import vector_progress
 from ai_lessons.app.write_checks import Planned, checked, new_files, noting
 from ai_lessons.app.written import Refreshed, Stale
 from ai_lessons.connectors import manifests
@@ -169,7 +169,7 @@ def _add(repo: RepositorySession, requests: Sequence[PackageRequest]) -> Importe
     else:
         what = f"{len(names)} packages"
     imported = repo.bring(taking.planned.values(), f"Add docs of {what}", taking.skipped)
-    return meaning.after_import(repo, imported)
+    return vector_progress.after_import(repo, imported)
 
 
 class _Taking:

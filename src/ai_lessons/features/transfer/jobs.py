@@ -6,7 +6,7 @@ import shlex
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.app import meaning, secrets
+from ai_lessons.app import secrets, vector_progress
 from ai_lessons.app.proposal_context import open_proposals
 from ai_lessons.app.proposals import make
 from ai_lessons.app.repeated_docs import notes_on_repeated
@@ -244,7 +244,7 @@ def _bring(
     done = repo.bring([*planned, *updated], f"Import {len(fresh)} entries from {name}")
     old = {plan.entry.id for plan in updated}
     new = [written for written in done.written if written.id not in old]
-    return meaning.after_import(repo, done._replace(written=tuple(new)))
+    return vector_progress.after_import(repo, done._replace(written=tuple(new)))
 
 
 # --- rules ---
