@@ -42,9 +42,15 @@ def pytest_configure() -> None:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays: the garbage collector need not visit it again."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays: to look for garbage in it takes as long as all the rest."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
