@@ -428,9 +428,9 @@ def change(
     project: str | None = None,
     versions: Sequence[str] | None = None,
 ) -> Written:
-    """Change keys of the frontmatter, the body (None.
+    """Change keys of the frontmatter, the body, and project or versions, which move the file.
 
-    As it is), project or versions, which move the file.
+    None: the body stays as it is.
     """
     entry, text = repo.load(summary.id)
     identity: dict[str, Any] = {}

@@ -58,9 +58,9 @@ def edges_of(catalog: CatalogReader, entry_id: str, relation: str) -> list[Edge]
 
 
 def drop_superseded(repo: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-    """The best hits, as many as asked for, without superseded ones (`query.every`.
+    """The best hits, as many as asked for, without superseded ones.
 
-    These with less score).
+    `query.every`: with these, at half of their score.
     """
     kept: list[Hit] = []
     farther = farther_copies(repo, [hit.entry for hit in hits])

@@ -99,9 +99,9 @@ def approve_rule(
 def approve_rules(
     library: Library, chosen: Mapping[str, str], title: str, *, sign: bool = False
 ) -> tuple[Decided, ...]:
-    """Merge many proposals of rules (branch.
+    """Merge many proposals of rules in as few commits as may be, all or none each.
 
-    The `Pending.commit` shown) in as few commits as may be, all or none each.
+    They come by branch, each with the `Pending.commit` that was shown.
 
     Raises as `approve_rule`; what was merged before that stays.
     """

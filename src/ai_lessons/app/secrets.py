@@ -78,9 +78,9 @@ _JWT_IO = "eyJzdWIiOiIxMjM0NTY3ODkw"
 
 
 class Secret(NamedTuple):
-    """Something that looks like a secret: its line in a text (from 1.
+    """Something that looks like a secret: its line in a text, what sort, its mark.
 
-    0: in a path), what sort, its mark.
+    Lines count from 1; 0: it is in a path.
     """
 
     line: int

@@ -58,9 +58,9 @@ class Versions(NamedTuple):
     def spellings(
         self, names: Iterable[str]
     ) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
-        """Of the versions as entries write them those that fit: for all others (None.
+        """Of the versions as entries write them those that fit: in all other projects, and by project.
 
-        Whatever), and by project.
+        None: whatever version an entry of another project has, it fits.
         """
         every = list(names)
 
@@ -237,9 +237,9 @@ def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
 def _in_use(
     repo: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
 ) -> tuple[dict[str, frozenset[str]], list[str]]:
-    """What lock and manifest files around pin for these projects (None.
+    """What lock and manifest files around pin for these projects, and notes on it.
 
-    Those asked for, or all), and notes on it.
+    None: for those asked for, or all.
     """
     from ai_lessons.connectors.manifests import in_use, manifests
 

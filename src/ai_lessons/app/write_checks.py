@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 def checked(
     path: str, data: bytes, side: bytes | None = None, *, was: Entry | None = None
 ) -> Entry:
-    """The entry that these bytes would be at `path` (`side`: the Markdown of a script.
+    """The entry that these bytes would be at `path`.
 
-    `was`: what it is now).
+    `side`: the Markdown of a script; `was`: what it is now.
 
     Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another
     entry than it was.

@@ -53,9 +53,9 @@ PYTHON = "python"
 
 
 class Manifest(NamedTuple):
-    """A lock or manifest file: path for people, text, and how near it is (0.
+    """A lock or manifest file: path for people, text, and how near it is.
 
-    The caller's own folder).
+    0: in the caller's own folder.
     """
 
     path: str

@@ -53,9 +53,9 @@ SELECT key, kind, stated, path, {HELD}, text FROM (
 
 
 class Attested(NamedTuple):
-    """The proof of a lesson's claims: its author (empty.
+    """The proof of a lesson's claims: its author, and whether that is the user, in person.
 
-    Unknown), and whether that is the user, in person.
+    Without an author nobody knows whose they are.
 
     `start` says whether the standing that it brought from elsewhere counts.
     """

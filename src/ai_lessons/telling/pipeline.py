@@ -583,9 +583,9 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
 
 
 def why_told(library: Library, session: str | None = None) -> tuple[ShownEntry, ...]:
-    """What the hooks told in a session of the last days (None.
+    """What the hooks told in a session of the last days, why, and what came of it.
 
-    The last one, if any), why, and what came of it.
+    None: in the last one, if there is any.
 
     Raises NotFound: no such session.
     """

@@ -48,9 +48,9 @@ Job: TypeAlias = "Callable[[Library, Asked], Page | dict[str, Any]]"
 
 
 class Part(NamedTuple):
-    """A part of a page: a sentence, a table of texts and entries (`empty`.
+    """A part of a page: a sentence, a table of texts and entries, and where `more` is shown.
 
-    Without rows), and where `more` is shown.
+    `empty` stands in the place of a table without rows.
     """
 
     title: str
