@@ -171,23 +171,23 @@ def test_a_chosen_port_keeps_the_secret_for_an_hour(tmp_path: Path) -> None:
         served.stop()
         served.start_again()
         assert served.secret == kept
-        served.stop()
-        os.utime(file, (0, file.stat().st_mtime - 3600))
-        served.start_again()
-        another = served.secret
-        assert another != kept
-        served.stop()
-        file.write_text(f"{port - 1} {another}")
-        served.start_again()
-        assert served.secret != another
-        kept = served.secret
-        served.stop()
-        file.chmod(0o640)
-        served.start_again()
-        assert served.secret != kept, "others could have read it"
-        assert file.stat().st_mode & 0o777 == 0o600
     finally:
         served.stop()
+
+    def again() -> str:
+        with server.page_secret(file.parent, port) as secret:
+            return secret
+
+    assert again() == kept
+    os.utime(file, (0, file.stat().st_mtime - 3600))
+    another = again()
+    assert another != kept
+    file.write_text(f"{port - 1} {another}")
+    kept = again()
+    assert kept != another
+    file.chmod(0o640)
+    assert again() != kept, "others could have read it"
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_not_there_is_said_with_the_way_on(look: Served) -> None:

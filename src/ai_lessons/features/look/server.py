@@ -330,7 +330,7 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
     with (
         closing(pool),
         listening(ListenAddress(HOST, port)) as sock,
-        _secret(state, port) as secret,
+        page_secret(state, port) as secret,
     ):
         bound = sock.getsockname()[1]
         address = f"http://{HOST}:{bound}/{secret}/"
@@ -349,7 +349,7 @@ def serve(load: Callable[[], Settings], port: int, *, browser: bool) -> None:
 
 
 @contextmanager
-def _secret(state: Path, port: int) -> Iterator[str]:
+def page_secret(state: Path, port: int) -> Iterator[str]:
     """The secret of a page.
 
     That of a chosen port stays the same for an hour after the page has ended.
