@@ -431,9 +431,10 @@ def test_what_was_read_by_fewer_detectors_is_read_again() -> None:
     own = [pattern.pattern for pattern in detectors()[0].denylist]
     own += [secrets._NAMED_KEY.pattern, secrets._URL.pattern, *secrets._DETECTORS]
     marks = secrets.fingerprint("\n".join(own))
-    # Another hash here means another VERSION of the catalog: a search must not show from its
+    # Another hash here means a higher VERSION of the catalog: a search must not show from its
     # tables what is masked since
-    assert (marks, catalog.VERSION) == ("ca4314bd52f5", 28)
+    assert marks == "ca4314bd52f5"
+    assert catalog.VERSION >= 28
 
 
 def test_a_proposal_shows_no_secret_and_says_that_it_holds_one(world: World) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.model.frontmatter import read_entry
 from ai_lessons.model.markup import adoc, notebook, rst
 from ai_lessons.model.texts import escaped, may_have_headings
 
@@ -41,6 +42,28 @@ def test_titles_and_code_of_asciidoc_are_those_of_markdown() -> None:
     assert adoc(text) == (
         "# Retries\n\n## Backoff\n\n```sh\n== no title\ntool -r\n```\n\n```\nplain\n```\n\n### Jitter\n"
     )
+
+
+def test_a_title_of_asciidoc_has_the_values_of_attributes_above_it() -> None:
+    text = "// ours\n:product: Kiwi\n= The {product} manual of {unknown}\n\nSee {product}.\n"
+    assert "\n# The Kiwi manual of {unknown}\n\nSee {product}.\n" in adoc(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('<h1 align="center">\n  <img src="x"> Kiwi\n</h1>\n\n## Install\n', "Kiwi"),
+        ('<h1><img src="x"></h1>\n\n# Kiwi\n', "Kiwi"),
+        ("# Using the <Code>Widget</Code> {#using}\n", "Using the Widget"),
+        ("# A Vec<String> of *args and **kwargs\n", "A Vec<String> of *args and **kwargs"),
+        ("import X from 'x'\n\nexport const a = {\n  title: 1,\n}\n\n## Kiwi\n", "Kiwi"),
+        ("{/* made by\nhand */}\n\n## Kiwi\n", "Kiwi"),
+        ("[#kiwi]\n## Kiwi\n", "Kiwi"),
+        ("Text.\n\n## Not the title\n", "page"),
+    ],
+)
+def test_a_title_is_its_words(text: str, title: str) -> None:
+    assert read_entry("p/docs/unversioned/page.md", text.encode()).title == title
 
 
 def test_cells_of_a_notebook_are_text_and_code() -> None:

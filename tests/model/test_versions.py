@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.model.versions import listed, nearest, newest_first, score
+from ai_lessons.model.versions import listed, nearest, newest_first, released_first, score
 
 some = st.sets(st.sampled_from(["1.9", "1.10", "2.0", "v3", "latest"]))
 
@@ -123,3 +123,24 @@ def test_whatever_is_asked_for_what_comes_nearest_is_stored(asked: str, stored: 
     found = nearest(asked, stored)
     assert found is None or found in stored
     assert sorted(newest_first(stored)) == sorted(set(stored))
+
+
+@pytest.mark.parametrize(
+    "early",
+    [
+        "19.0.0-canary-2024", "v19.0.0-next.1", "19.0-SNAPSHOT", "19.0.0-nightly", "nightly-19.1", "19.0.0-M2",
+        "19.0.0.CR1", "19.0.0-insiders", "release-19.0-rc.1", "19.1.0rc1", "19.0-preview.3",
+    ],
+)  # fmt: skip
+def test_what_other_programs_call_early_comes_behind_what_is_released(early: str) -> None:
+    stored = [early, "18.3.1", "18.3"]
+    assert released_first(stored) == ("18.3.1", "18.3", early)
+    assert nearest("stable", stored) == "18.3.1"
+    assert nearest("19", stored) == early
+
+
+@pytest.mark.parametrize(
+    "released", ["19.0.0.Final", "19.0.GA", "release-19.0", "19.0.0.RELEASE", "19.0-lts", "19.0t"]
+)
+def test_what_other_programs_add_to_a_release_leaves_it_one(released: str) -> None:
+    assert nearest("stable", [released, "18.3.1"]) == released

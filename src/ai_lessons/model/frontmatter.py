@@ -220,8 +220,18 @@ def with_code(entry: Entry, data: bytes) -> Entry:
 _H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
 _NO_TEXT = expression(
-    r"(?:[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->)*", re.DOTALL
+    r"(?:export[ \t][^\n]*[{(\[][ \t]*\r?\n(?:[ \t]+[^\n]*\n){0,60}[})\]]+;?[ \t]*\r?\n"
+    r"|[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->|[ \t]*\{/\*.*?\*/\}"
+    # of AsciiDoc: the id of what follows
+    r"|\[(?:\[[\w-]+\]|#[\w-]+)\][ \t]*\r?\n)*",
+    re.DOTALL,
 )
+# The title of a README that is centred, and tags of components around words
+_HTML_TITLE = expression(
+    r"^[ \t]*<h1(?:\s[^<>]{0,300})?>(.{1,2000}?)</h1>", re.DOTALL | re.MULTILINE
+)
+_COMPONENT = expression(r"<([A-Z][\w.]{0,60})(?:\s[^<>\n]{0,200})?>([^<>\n]*)</\1>")
+_ANY_TAG = expression(r"<[^<>]{1,500}>")
 # What stands in a heading and is no word of it: `<a id="x">`, `<Badge />`, links
 _TAGS = expression(
     r"</?(?:a|br|img|span|sup|sub|small|b|i|em|strong)(?:[ \t/][^<>\n]{0,200})?>|<[A-Z][^<>\n]{0,200}/>"
@@ -376,9 +386,15 @@ def _first_heading(body: str) -> str:
     heading = _H1.search(top)
     if not heading and (start := _NO_TEXT.match(top)):
         heading = _FIRST.match(top, start.end())
+    html = _HTML_TITLE.search(top)
+    if html and (not heading or html.start() < heading.start()):
+        title = " ".join(_ANY_TAG.sub(" ", html[1]).split())
+        if title:
+            return title
     if not heading:
         return ""
-    plain = _TAGS.sub("", _MARKED_UP.sub(r"\1", heading[1] or heading[2]))
+    plain = _COMPONENT.sub(r"\2", heading[1] or heading[2])
+    plain = _TAGS.sub("", _MARKED_UP.sub(r"\1", plain))
     words = without_id(plain).split()
     if len(words) > 1 and not words[-1].strip("#"):
         # `## Title ##` is closed

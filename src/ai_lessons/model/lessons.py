@@ -344,6 +344,9 @@ def claimed_of(fields: Mapping[str, Any]) -> float | None:
     number = _number(stated)
     if number is not None and number <= 1:
         return number
+    # one that other tools took for wrong
+    if not isinstance(stated, bool) and stated in {0, "0", "0.0"}:
+        return 0.0
     return None
 
 

@@ -45,6 +45,8 @@ _RST_TELLS = expression(
 )
 
 
+_ADOC_ATTRIBUTE = expression(r":([\w-]{1,60}):[ \t]+(\S[^\n]{0,200})")
+_ADOC_USED = expression(r"\{([\w-]{1,60})\}")
 _ADOC_TITLE = expression(r"(={1,6})[ \t]+(?=\S)")
 _ADOC_SOURCE = expression(r"\[source,[ \t]*+(\w++).*\]")
 _ADOC_CODE = expression(r"-{4,}|\.{4,}")
@@ -149,7 +151,8 @@ def _field(match: re.Match[str]) -> str:
 
 
 def adoc(text: str) -> str:
-    """Titles become headings, and blocks of code are fenced."""
+    """Titles become headings, with the values of attributes that stand above, and blocks of code are fenced."""
+    attributes: dict[str, str] = {}
     rows, made = text.split("\n"), list[str]()
     # a block that nothing closes is none
     last = {row.rstrip(" \t"): at for at, row in enumerate(rows)}
@@ -175,8 +178,20 @@ def adoc(text: str) -> str:
         elif closing:
             made.append(row)
         else:
-            made.append(_ADOC_TITLE.sub(lambda match: "#" * len(match[1]) + " ", row, count=1))
+            stated = _ADOC_ATTRIBUTE.fullmatch(row.rstrip())
+            if stated:
+                attributes[stated[1]] = stated[2]
+            made.append(_adoc_title(row, attributes))
     return "\n".join(made)
+
+
+def _adoc_title(row: str, attributes: dict[str, str]) -> str:
+    """A line that is a title as a heading; any other as it is."""
+    match = _ADOC_TITLE.match(row)
+    if not match:
+        return row
+    words = _ADOC_USED.sub(lambda used: attributes.get(used[1], used[0]), row[match.end() :])
+    return f"{'#' * len(match[1])} {words}"
 
 
 def notebook(text: str) -> str:

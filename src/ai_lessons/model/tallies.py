@@ -95,7 +95,9 @@ class Counted(NamedTuple):
         times = {}
         for word in TIMES:
             times[f"times_{word}"] = getattr(self, word)
-        priors = {"confidence_alpha": self.alpha, "confidence_beta": self.beta}
+        priors: dict[str, float] = {}
+        if self.alpha or self.beta:
+            priors = {"confidence_alpha": self.alpha, "confidence_beta": self.beta}
         return {**times, **priors, **({"last_used": self.last_used} if self.last_used else {})}
 
 

@@ -151,6 +151,15 @@ _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
 _WILDCARD = expression(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
 _COMPARED = expression(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
 _RELEASE_IN = expression(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
+# Words of other programs for what is not released yet, as PEP 440 orders them
+_EARLY = {
+    "dev": "snapshot nightly canary dev insider insiders experimental unstable edge wip",
+    "a": "alpha milestone m ea",
+    "b": "beta preview pre next",
+    "rc": "rc cr",
+}
+_EARLY_OF = {word: stage for stage, words in _EARLY.items() for word in words.split()}
+_EARLY_WORD = expression(rf"(?<![a-z])({'|'.join(_EARLY_OF)})[.-]?(\d{{0,4}})(?![a-z0-9])")
 _MOVING = frozenset(
     {"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"}
 )
@@ -194,12 +203,16 @@ def _parsed(text: str) -> VersionSet:
 def release(text: str) -> Version | None:
     """The release that a version as people write it names.
 
-    Of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2.
+    Of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2; of `1.3-SNAPSHOT` one before 1.3.
     """
     plain = text.strip()[:LONGEST]
     match = _RELEASE_IN.search(plain)
     whole = _plain(plain)
     if whole is None and match:
+        beside = f"{plain[: match.start()]} {plain[match.end() :]}".casefold()
+        early = _EARLY_WORD.search(beside)
+        if early:
+            return _version(f"{match[1]}.{_EARLY_OF[early[1]]}{early[2] or 0}")
         return _version(match[1])
     return whole
 
@@ -222,8 +235,15 @@ def nearest(asked: str, stored: Iterable[str]) -> str | None:
         for stored_name, version in releases.items():
             if not version.is_prerelease:
                 released[stored_name] = version
+        nearest_released = _nearest_to(target, released)
         # Better one that is not released than none
-        releases = released or releases
+        if nearest_released is not None:
+            return nearest_released
+    return _nearest_to(target, releases)
+
+
+def _nearest_to(target: Version | None, releases: dict[str, Version]) -> str | None:
+    """The newest of all where no release is asked for, else the nearest of its series."""
     if target is None:
         return max(releases, key=releases.__getitem__, default=None)
     return _nearest_of_series(target, releases)

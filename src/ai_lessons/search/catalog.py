@@ -111,7 +111,7 @@ _MISREAD = str.maketrans("ILO", "110")
 
 # Raise it when the same file would be read into another entry (also where more is masked as a
 # secret: catalog and index hold what was shown before), or a table is filled in another way
-VERSION = 28
+VERSION = 29
 
 
 def schema() -> Schema:

@@ -138,3 +138,22 @@ def test_numbers_that_are_none_are_named_and_the_lesson_comes(world: World, tmp_
         "times_helpful many is no number from 0 up",
         "value -1 is no number from 0 up",
     ]
+
+
+def test_numbers_that_were_not_stated_go_out_as_those_of_the_confidence(
+    world: World, tmp_path: Path
+) -> None:
+    stats = {"times_injected": 5, "times_helpful": 4}
+    taken(world.library, tmp_path, groove(usage_stats=stats, confidence=0.7))
+    (learning,) = exported(world.library)["learnings"]
+    gone_out = learning["usage_stats"]
+    assert (gone_out["times_injected"], gone_out["times_helpful"]) == (5, 4)
+    # whoever reads them divides by their sum
+    assert (gone_out["confidence_alpha"], gone_out["confidence_beta"]) == (1.4, 0.6)
+    assert "confidence_alpha" not in gone_out["imported"]
+
+
+def test_a_confidence_of_nothing_stays_one(world: World, tmp_path: Path) -> None:
+    taken(world.library, tmp_path, groove(usage_stats=None, confidence=0.0))
+    (learning,) = exported(world.library)["learnings"]
+    assert learning["confidence"] == 0.0

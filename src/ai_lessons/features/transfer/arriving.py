@@ -135,7 +135,7 @@ def sure_of(confidence: object) -> dict[str, Any]:
         number = float(str(confidence))
     except ValueError:
         return {}
-    if 0 < number <= 1:
+    if 0 <= number <= 1:
         return {lessons.IMPORTED: {"confidence": repr(number)}}
     return {}
 

@@ -97,10 +97,11 @@ def usage_stats(learned: Learned, usage: UsageTally, counted: Counted | None) ->
     last = max(tallies.last_used, before.last_used)
     if last:
         stats["last_used"] = last
-    if counted is None:
+    if not (before.alpha or before.beta):
+        # nobody else stated them, and two numbers of 0 give no confidence
         stats["confidence_alpha"] = usage.alpha
         stats["confidence_beta"] = usage.beta
-        return stats
+        return stats | ({} if counted is None else {"imported": before.as_json()})
     # what outcomes here add to either
     more_alpha, more_beta = learned.outcomes(tallies)
     stats["confidence_alpha"] = round(before.alpha + more_alpha, 9)
