@@ -7,7 +7,7 @@ from pathlib import Path
 from interfaces.world import environment
 from real_world import Git
 
-PROCESSES, EACH = 10, 30
+PROCESSES, EACH = 10, 10
 WRITER = """
 import sys
 from ai_lessons.interfaces.cli import run
@@ -20,7 +20,7 @@ sys.exit(sum(code != 0 for code in codes))
 """
 
 
-def test_three_hundred_lessons_of_ten_processes_are_all_kept(knowledge: Path, git: Git) -> None:
+def test_a_hundred_lessons_of_ten_processes_are_all_kept(knowledge: Path, git: Git) -> None:
     words = [sys.executable, "-c", WRITER, str(knowledge)]
     writers = [
         subprocess.Popen(
