@@ -60,8 +60,10 @@ def test_of_a_company_in_both_files_the_users_names_the_place_alone(
 
 @pytest.mark.parametrize("part", ["file", "folder"])
 def test_a_file_that_others_may_write_does_not_count(
-    place: Place, run: Run, own: Path, part: str
+    place: Place, run: Run, own: Path, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # a search downloads no model
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     file = place(ACME)
     target = file if part == "file" else file.parent
     mode = target.stat().st_mode

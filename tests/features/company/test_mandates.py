@@ -56,7 +56,9 @@ class Shared:
 
 
 @pytest.fixture
-def shared(tmp_path: Path, git: Git, place: Place) -> Shared:
+def shared(tmp_path: Path, git: Git, place: Place, monkeypatch: pytest.MonkeyPatch) -> Shared:
+    # a search downloads no model
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
     curator, hub, here, code = (tmp_path / name for name in ("curator", "hub.git", "here", "shop"))
     assert run_inside(["admin", "init", str(curator), "--no-hooks"], tmp_path).code == 0
     suggest = ["contribute", "suggest-rule", "--title", "Send a cart whole", "--rationale", "PUT replaces it"]  # fmt: skip
