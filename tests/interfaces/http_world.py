@@ -83,12 +83,16 @@ def serving(*args: str) -> Iterator[Program]:
 
 @contextmanager
 def serving_inside(
-    root: Path | None = None, *, repo: str | None = None, tier: str | None = None
+    root: Path | None = None,
+    *,
+    token_file: Path | None = None,
+    repo: str | None = None,
+    tier: str | None = None,
 ) -> Iterator[Served]:
     """The same server with all tools, on a real socket in this process: a tenth of the time, but no log."""
     where, begun, ended = over_http.place("127.0.0.1:0"), threading.Event(), threading.Event()
     load = partial(settings.load, os.environ, repo=repo, tier=tier)
-    pool, serve = over_http.opened(load, f"{where.host}:0", None, root=root, names=())
+    pool, serve = over_http.opened(load, f"{where.host}:0", token_file, root=root, names=())
 
     async def without_signals(serve: Callable[[], Awaitable[None]], _pool: SessionPool) -> None:
         await serve()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from interfaces.http_world import serving, with_headers
+from interfaces.http_world import serving_inside, with_headers
 from interfaces.mcp_peer import served
 from interfaces.mcp_world import connected, inside, text
 from interfaces.test_mcp_http import TOKEN
@@ -102,7 +102,7 @@ def test_over_http_only_files_below_the_root_are_taken(knowledge: Path, tmp_path
     (folder / "link.md").symlink_to(tmp_path / "diary.md")
     outside = ("diary.md", "callers/link.md", "callers/../diary.md", "*.md", "nothing.md")
     with (
-        serving("--http", "127.0.0.1:0", "--root", str(folder)) as http,
+        serving_inside(folder) as http,
         connected(http.url) as agent,
     ):
         for place in outside:
@@ -118,7 +118,7 @@ def test_the_token_of_a_server_is_never_taken_under_whatever_name(
     (tmp_path / "soft.md").symlink_to(token_file)
     (tmp_path / "copy.md").write_text(f"# Notes\n\nIt is {TOKEN}.\n")
     with (
-        serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as http,
+        serving_inside(token_file=token_file) as http,
         connected(with_headers(http.url, {"Authorization": f"Bearer {TOKEN}"})) as agent,
     ):
         for name in ("token", "hard.md", "soft.md", "copy.md"):
