@@ -179,7 +179,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "link": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"}, "related": {"id": LESSON},
     "unlink": {"from_id": LESSON, "to_id": SCRIPT, "relation": "related_to"},
     "record_outcome": {"id": LESSON, "outcome": "helpful"}, "promote": {"id": RULE, "to": "project"},
-    "versions": {}, "stats": {}, "mark_wrong": {"id": LESSON, "reason": "It was another thing"},
+    "versions": {}, "stats": {}, "mark_wrong": {},
 }  # fmt: skip
 
 
@@ -191,8 +191,8 @@ def test_a_client_that_validates_takes_the_answer_of_every_tool(
     offered = agent.tools()
     assert {*of_features_here(CALLS)} == offered.keys()
     own = agent.call("add_lesson", title="The order of fields is kept", content="Seen.")["handle"]
-    calls = {tool: arguments for tool, arguments in CALLS.items() if tool in offered}
-    calls["mark_wrong"] = {**CALLS["mark_wrong"], "id": own}
+    every = CALLS | {"mark_wrong": {"id": own, "reason": "It was another thing"}}
+    calls = {tool: arguments for tool, arguments in every.items() if tool in offered}
     # it has to be trusted first, see the tests of scripts
     calls.pop("run_script", None)
     answers = {
