@@ -143,6 +143,8 @@ def leave_running(
 KEPT = 20_000
 # Exit code of a script that was stopped because its time was over, as timeout(1) has it
 TIMED_OUT = 124
+# Seconds that a program has to clean up once it is asked to end
+GRACE = 3.0
 
 
 def start(
@@ -260,7 +262,7 @@ def run_captured(
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child's whole process group to end, and kill it three seconds later.
+    """Ask the child's whole process group to end, and kill it `GRACE` seconds later.
 
     Returns when the child is gone.
     """
@@ -268,8 +270,8 @@ def end(child: subprocess.Popen[bytes]) -> None:
     # a stopped process would never see the request
     signal_group(child.pid, signal.SIGCONT)
     with suppress(subprocess.TimeoutExpired):
-        # a program that cleans up is done in that time, and the caller waits for it
-        child.wait(3.0)
+        # the caller waits for it, too
+        child.wait(GRACE)
     # its children may have outlived it; the number stays theirs as long as one of them lives
     signal_group(child.pid, signal.SIGKILL)
     child.wait()

@@ -13,7 +13,7 @@ from ai_lessons.errors import Refused
 from ai_lessons.features.scripts import starting
 from ai_lessons.features.scripts.starting import command, run_script_file, shebang
 from ai_lessons.git import processes
-from real_world import ends, put_file, put_program
+from real_world import ends, instead, put_file, put_program
 
 SOURCE = Path(starting.__file__).parents[3]
 RUN = f"""\
@@ -65,7 +65,8 @@ def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     file = put_program(
         tmp_path / "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n"
     )
-    assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
+    with instead("ai_lessons.git.processes.GRACE", 0.1):
+        assert run_script_file(command(file), cwd=tmp_path, timeout=2) == 124
     assert ends(int((tmp_path / "pid").read_text()))
 
 
