@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from companies_world import CODE, WHY, Person, World, made, world
-from interfaces.mcp_world import over_stdio
+from interfaces.mcp_world import inside
 
 __all__ = ["made", "world"]
 
@@ -193,7 +193,9 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     handle, company = ann.handle("shop", "shop frobnicates"), ann.handle("shop", "acme frobnicates")
     monkeypatch.chdir(ann.home / "shop")
     named = {"HOME": str(ann.home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_AGENT": "claude-code"}
-    with over_stdio("--tools", "all", **named) as agent:
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    with inside(world.folder / "log") as agent:
         found = agent.call("search", query="frobnicate")["lessons"]
         assert {one.get("tier", "user") for one in found} == {"project", "user", "enterprise:acme"}
         assert f"{ann.home}/shop/.ai/reference (project)" in agent.reads(
@@ -210,6 +212,5 @@ def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
     (pending,) = ann.data("shop", "--tier", "enterprise:acme", "admin", "pending-rules")
     assert (pending["handle"], pending["kind"]) == (done["proposal"]["handle"], "lesson")
     assert "Reason: it blinks everywhere" in pending["report"]
-    monkeypatch.setenv("AI_LESSONS_AGENT", "claude-code")
     approve = ("--tier", "enterprise:acme", "admin", "approve-rule", pending["handle"], "--yes")
     assert "a person does" in ann.ours("shop", *approve, code=8).err
