@@ -373,3 +373,20 @@ def test_where_ast_grep_is_missing_validate_says_what_it_did_not_prove(
         "not proven, pattern needs ast-grep; in the sources of ai-lessons: pip install '.[checks]'"
         in done.err
     )
+
+
+def test_a_finding_shows_no_secret_of_the_line_that_it_is_about(checked: Host, run: Run) -> None:
+    token = "gl" + "pat-" + "q7Zk3Xw9Rt5Lm1Vb8Nc4"
+    code = f"import requests\nrequests.put(1, '{token}')\n"
+    put_file(checked.code / "workflows/a.py", code)
+    for form in ("text", "json", "sarif"):
+        done = run_inside(["check", "workflows/a.py", "--format", form], checked.code)
+        assert HANDLE in done.out
+        assert token not in done.out
+    baseline = str(checked.code / "known.json")
+    given = ["check", "workflows/a.py", "--baseline", baseline]
+    assert run_inside([*given, "--write-baseline"], checked.code).code == 0
+    assert "1 in the baseline" in run_inside(given, checked.code).out
+    # another secret in its place is another line
+    put_file(checked.code / "workflows/a.py", code.replace("q7Zk", "Q8Yj"))
+    assert "in the baseline" not in run_inside(given, checked.code).out

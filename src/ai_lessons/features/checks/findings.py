@@ -20,11 +20,12 @@ _ALLOW = expression(
 )
 
 
-@json_fields(hidden=("mark", "first", "last", "key", "near", "breach"))
+@json_fields(hidden=("mark", "named", "first", "last", "key", "near", "breach"))
 class Finding(NamedTuple):
     """A line that breaks a rule (`level` error where it refuses edits, else warning), or that an entry is about (note).
 
-    Without an id: what could not be looked at, and why. `text` is the line itself; `mark` names it in a baseline.
+    Without an id: what could not be looked at, and why. `text` is the line itself
+    without what looks like a secret; `mark` names it in a baseline, by `named` where that is set.
     `first` and `last` are the lines of the statement; 0: there is none. `key` names the check; `near` are marks of the
     lines that say something above and below it. `breach`: the check saw the rule broken; else it
     says why it saw nothing.
@@ -43,11 +44,12 @@ class Finding(NamedTuple):
     key: str = ""
     near: tuple[str, str] = ("", "")
     breach: bool = False
+    named: str = ""
 
     @property
     def mark(self) -> str:
         """The same for the same text in the same file, on whatever line."""
-        return mark_of(self.text)
+        return self.named or mark_of(self.text)
 
 
 class CheckedRule(NamedTuple):

@@ -23,6 +23,7 @@ from ai_lessons.features.checks.findings import (
     Finding,
     about,
     allowance,
+    mark_of,
     neighbours,
     shown_text,
 )
@@ -347,7 +348,9 @@ class Run:
         finding = finding_of(rule, path, line, message)
         self.findings.append(
             finding._replace(
-                text=shown_text(rows[line - 1]),
+                # logs of CI are read by more people than the code
+                text=shown_text(app.secrets.masked_file(rows[line - 1], {})),
+                named=mark_of(shown_text(rows[line - 1])),
                 first=at.start,
                 last=at.stop - 1,
                 near=neighbours(rows, at),
