@@ -31,7 +31,7 @@ _DATE = expression(
     r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?"
 )
 # Frontmatter of ours, by the key that each entry has, in a text in which it was not found
-_OURS = r"---[ \t]*\r?\n(?:[\w-]+:.*\r?\n|[ \t-].*\r?\n){0,40}?(?:id|kind|title):"
+_OURS = r"---[ \t]*\r?\n(?:(?:\w[\w-]*:|[ \t-])[^\r\n]*\r?\n){0,40}?(?:id|kind|title):"
 _NEVER_CLOSED = expression(rf"\ufeff?\s*{_OURS}")
 _BEHIND_A_COMMENT = expression(rf"\ufeff?\s*<!--(?:(?!-->).|\n){{0,2000}}-->\s*{_OURS}")
 _LOOKS_LIKE_A_VERSION = expression(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")

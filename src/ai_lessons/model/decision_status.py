@@ -71,7 +71,7 @@ OLDER = expression(
     r"(?i)\b(?:super(?:s|c|sc)ee?des|replaces|obsoletes|remplace|reemplaza|sustituye|substitui"
     r"|sostituisce|vervangt|zastępuje|заменяет"
     # "ersetzt" is also what German says of one that is replaced
-    r"|ersetzt(?=:?\s+(?:\[|adr|#|\d))|löst(?=.*\bab\b))\b:?"
+    r"|ersetzt(?=:?\s+(?:\[|adr|#|\d))|löst(?=.{0,300}\bab\b))\b:?"
 )
 BESIDE = expression(
     r"(?i)\b(?:amends|amended[ -]by|clarifies|clarified[ -]by|relates[ -]to|related[ -]to)\b:?"
@@ -98,9 +98,10 @@ _STATED = expression(
 )
 # What stands around the words of a heading: `2. Status`, `✅ Decision`, `Context {#context}`
 _BEFORE_HEADING = expression(r"\A[\W\d_]+")
-_BEHIND_HEADING = expression(r"\s*(?:\{[^{}]*\}|[*_`#\s])*\Z")
+# read from its end
+_BEHIND_HEADING = expression(r"(?:\}[^{}]*\{|[*_`#\s])*")
 _FIRST_WORDS = expression(r"(?:[\W\d_]*\w+)?[\W\d_]*")
-_ARROW = expression(r".*(?:->|=>|→)")
+_ARROW = expression(r"(?m)^.*(?:->|=>|→)")
 _OPTIONS = expression(r"[|/]")
 # Of so many states in a list with commas a record chose none
 _LISTED = 3
@@ -133,7 +134,7 @@ def parts_of(body: str) -> dict[str, str]:
 
 def _bare(heading: str) -> str:
     """The words of a heading without its number, pictures, marks and id, in lower case."""
-    words = _BEHIND_HEADING.sub("", without_comments(heading))
+    words = _BEHIND_HEADING.sub("", without_comments(heading)[::-1], count=1)[::-1]
     return _BEFORE_HEADING.sub("", words).casefold()
 
 
