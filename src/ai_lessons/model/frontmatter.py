@@ -220,7 +220,7 @@ def with_code(entry: Entry, data: bytes) -> Entry:
 _H1 = expression(r"^ {0,3}#[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FIRST = expression(r" {0,3}#{2,6}[ \t]+(\S[^\n]*)$|(\S[^\r\n]*)\r?\n-+[ \t]*\r?$", re.MULTILINE)
 _NO_TEXT = expression(
-    r"(?:export[ \t][^\n]*[{(\[][ \t]*\r?\n(?:[ \t]+[^\n]*\n){0,60}[})\]]+;?[ \t]*\r?\n"
+    r"(?:export[ \t][^\n]*[{(\[][ \t]*\r?\n(?:[ \t][^\n]*\n){0,60}[})\]]+;?[ \t]*\r?\n"
     r"|[ \t]*(?:(?:import|export)[ \t][^\n]*)?\r?\n|[ \t]*<!--.*?-->|[ \t]*\{/\*.*?\*/\}"
     # of AsciiDoc: the id of what follows
     r"|\[(?:\[[\w-]+\]|#[\w-]+)\][ \t]*\r?\n)*",
