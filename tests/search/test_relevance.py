@@ -69,7 +69,22 @@ def test_a_form_of_a_word_counts_and_two_letters_of_a_script_without_blanks_are_
         "necklaces"
     ]
     assert relevance.held(words, ["Nothing of it."]) == []
-    assert set(relevance.telling_words("部署").values()) == {Telling("部署", 0.5)}
+    assert set(relevance.telling_words("部署").values()) == {Telling("部署", 0.5, expected=False)}
+
+
+def test_of_another_language_the_forms_count_and_no_word_is_expected() -> None:
+    question = "Wie heilen die Wunden nach einer Verbrennung?"
+    words = relevance.telling_words(question)
+    held = relevance.held(words, ["Eine Wunde."], relevance.language_of(question))
+    assert {telling.word for telling in held} == {"wunden"}
+    assert not any(telling.expected for telling in words.values())
+
+
+def test_a_word_that_stands_nowhere_says_more_where_there_is_more() -> None:
+    assert relevance.doubt(5_000, unheard=False) == relevance.BARS.doubt
+    doubts = [relevance.doubt(passages, unheard=True) for passages in (0, 20, 800, 5_000)]
+    assert doubts == sorted(doubts)
+    assert doubts[0] == relevance.BARS.doubt
 
 
 def test_a_word_is_rare_that_one_of_a_hundred_entries_holds() -> None:

@@ -30,8 +30,8 @@ class Likelihoods(NamedTuple):
 
     `lead` are the passages that hold what it is about, `headed` those below a title or heading with
     words of it, `rule_matches` the best passage of each rule. `weak`: nothing is surely an answer.
-    `rare`: the entries that hold rare words of the question, where that was looked at. `measured`:
-    vectors tell how near all is.
+    `rare`: the entries that hold rare words of the question, and `doubt`: the chance from which on
+    something may be an answer, where that was looked at. `measured`: vectors tell how near all is.
     """
 
     near: Chance
@@ -42,6 +42,7 @@ class Likelihoods(NamedTuple):
     rule_matches: Mapping[str, Match]
     weak: bool
     rare: Mapping[str, float] = {}
+    doubt: float = relevance.BARS.doubt
     measured: bool = True
 
     @property
@@ -50,8 +51,13 @@ class Likelihoods(NamedTuple):
 
         By words alone a share of common words is no reason: every field of knowledge has them.
         """
-        near = self.measured and self.near.best >= relevance.BARS.doubt
-        return self.weak and (near or bool(self.rare))
+        if not self.weak:
+            return False
+        if not self.measured:
+            return bool(self.rare)
+        chances = {**self.rules.of, **self.near.of}
+        rarest = max((chances.get(entry, 0.0) for entry in self.rare), default=0.0)
+        return self.near.best >= self.doubt or rarest >= self.doubt / 2
 
 
 def judge(gathered: Gathered) -> Likelihoods:
@@ -102,24 +108,18 @@ def judge(gathered: Gathered) -> Likelihoods:
     )
 
 
-def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
-    """The entries that hold a rare word of the question, and how much that says.
-
-    It is never nothing.
-    """
-    words = relevance.telling_words(gathered.asked.query.text)
-    hits = (
-        *gathered.candidates.text[: 2 * answer_chance.MOST],
-        *gathered.rules.text[: answer_chance.MOST],
-    )
-    summaries = gathered.summaries
+def with_words(repo: Reading, gathered: Gathered, likelihoods: Likelihoods) -> Likelihoods:
+    """The likelihoods with what the telling words of the question say: `rare` and `doubt`."""
+    question = gathered.asked.query.text
+    words = relevance.telling_words(question)
+    candidates, rules, summaries = gathered.candidates, gathered.rules, gathered.summaries
     texts: list[str] = []
-    for hit in hits:
+    for hit in (*gathered.every.text, *candidates.text, *rules.text):
         title = ""
         if hit.entry_id in summaries:
             title = summaries[hit.entry_id].title
         texts.append(f"{title} {hit.heading} {hit.text}")
-    standing = relevance.held(words, texts)
+    standing = relevance.held(words, texts, relevance.language_of(question))
     entries = repo.catalog.count(Filter())
     # enough to see that a word is in more entries
     depth = 2 * answer_chance.MOST + 4 * (entries // relevance.BARS.rare)
@@ -129,6 +129,10 @@ def rare_holders(repo: Reading, gathered: Gathered) -> Mapping[str, float]:
         holding = {hit.entry_id for hit in finish().text}
         if relevance.is_rare(len(holding), entries):
             rare.append((telling, holding))
-    passing = {hit.entry_id for hit in (*gathered.candidates.text, *gathered.rules.text)}
+    passing = {hit.entry_id for hit in (*candidates.text, *rules.text)}
     holders = relevance.holders(rare)
-    return {entry: weight for entry, weight in holders.items() if entry in passing}
+    unheard = any(word.expected and word not in standing for word in words.values())
+    return likelihoods._replace(
+        rare={entry: weight for entry, weight in holders.items() if entry in passing},
+        doubt=relevance.doubt(gathered.passages, unheard=unheard),
+    )

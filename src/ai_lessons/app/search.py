@@ -14,7 +14,7 @@ from ai_lessons.app.answers import Answer, Hit
 from ai_lessons.app.asking import ask
 from ai_lessons.app.gathering import gather
 from ai_lessons.app.history_of_entries import approvals_of
-from ai_lessons.app.judging import judge, rare_holders
+from ai_lessons.app.judging import judge, with_words
 from ai_lessons.app.link_effects import LINK_LIMITS, drop_superseded, see_also, vouched, warnings
 from ai_lessons.app.notes import notes_on, with_verdicts
 from ai_lessons.app.versions_asked import not_here, what_there_is
@@ -225,7 +225,7 @@ def find(repo: Reading, query: Query) -> Answer:
     gathered = gather(repo, asked)
     likelihoods = judge(gathered)
     if likelihoods.weak or any(chance >= BAR for chance in likelihoods.rules.of.values()):
-        likelihoods = likelihoods._replace(rare=rare_holders(repo, gathered))
+        likelihoods = with_words(repo, gathered, likelihoods)
     return tell(repo, gathered, likelihoods, order(repo, gathered, likelihoods))
 
 
