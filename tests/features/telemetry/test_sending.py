@@ -245,6 +245,19 @@ def test_a_variable_that_says_no_is_obeyed(
     assert not list((settings.folders(os.environ).state / "telemetry").glob("*/*"))
 
 
+def test_nothing_is_sent_where_the_configuration_says_offline(
+    noting: Collector, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    config = settings.folders(os.environ).config / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("offline = true\n")
+    assert run("search", "workflow").code == 0
+    assert noted()
+    assert sent()
+    assert noting.headers == []
+    assert "nothing is sent: the configuration says offline" in run("admin", "doctor").out
+
+
 def test_what_the_variables_state_is_sent(
     noting: Collector, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ai_lessons import settings
 from ai_lessons.features.telemetry.records import SENDING, destination, folder_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ def check(_repo: RepositorySession) -> tuple[str, str, str] | None:
     if to.why_not:
         state = "warning" if to.remedy else "ok"
         return state, f"nothing is sent: {to.why_not}", to.remedy
+    if settings.load(os.environ, Path("/")).offline:
+        return "ok", "nothing is sent: the configuration says offline", ""
     host = urlsplit(to.endpoint).hostname or "the collector"
     # what is being sent now is there for a moment, too
     if (folder_of(os.environ) / SENDING).exists():

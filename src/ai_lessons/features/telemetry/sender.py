@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons import settings
 from ai_lessons.app.daemon_client import claimed
 from ai_lessons.features.telemetry.records import LOCK, NEW, SENDING, TURN
 
@@ -56,8 +57,16 @@ def forget(folder: Path) -> None:
 
 
 def send(folder: Path, began: float) -> None:
-    """Send what an earlier sender left, then what came since this one `began`."""
+    """Send what an earlier sender left, then what came since this one `began`.
+
+    Where the configuration says `offline`, which no call reads for it, all is removed.
+    """
     from ai_lessons.features.telemetry import metrics
+
+    if settings.load(os.environ, Path("/")).offline:
+        for file in folder.glob("*.jsonl"):
+            file.unlink()
+        return
 
     for _ in range(2):
         batch = _batch(folder)
