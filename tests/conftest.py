@@ -92,6 +92,8 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         # the administrators of this machine may have stated something for the program
         "settings.ADMINISTRATORS": home / "etc/ai-lessons/config.toml",
         "connectors.agent_hosts.ROOT": home,
+        # a search asks no package index for the model
+        "search.model_files.download_commands": tuple,
     }
     for place, value in instead.items():
         monkeypatch.setattr(f"ai_lessons.{place}", value)
