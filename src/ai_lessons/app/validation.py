@@ -218,8 +218,11 @@ def _concerns(path: str, places: Sequence[str]) -> bool:
 def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None, list[Problem]]]:
     """The path of every file of an entry, what it is if it can be read, and what is wrong."""
     for path, side_path in entry_files(store, skipped):
+        data, side = b"", None
         try:
-            data, side = store.read(path), store.read(side_path) if side_path else None
+            data = store.read(path)
+            if side_path:
+                side = store.read(side_path)
             entry = read_entry(path, data, side)
             problems = secrets.problems(entry.fields, texts_of(path, data, side))
             if layout.is_markdown(side_path or path):
@@ -231,7 +234,7 @@ def _read(store: Store, skipped: list[str]) -> Iterator[tuple[str, Entry | None,
             # a merge that was left in the frontmatter is no YAML, and is why
             named += [
                 Problem(path, message, line)
-                for line, message in checks.text_doubts(store.read(path).decode("utf-8", "replace"))
+                for line, message in checks.text_doubts(data.decode("utf-8", "replace"))
             ]
             yield path, None, named
         except AiLessonsError as error:
