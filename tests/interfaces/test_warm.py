@@ -603,6 +603,29 @@ def test_a_helper_is_started_used_killed_stopped_and_started_again(
             os.utime(lock, (0, 0))  # the last start is long ago
 
 
+def test_a_helper_that_begins_while_somebody_looks_for_one_is_there_a_moment_later(
+    state: Path,
+) -> None:
+    folder = state / "warm"
+    folder.mkdir(parents=True, mode=0o700)
+    place = folder / daemon_client.program()
+    lock = place.with_suffix(daemon_client.LOCK)
+    argv = [sys.executable, "-P", "-m", "ai_lessons.interfaces.daemon", str(place)]
+    with daemon_client.claimed(lock):
+        helper = subprocess.Popen(argv, stdin=subprocess.PIPE, cwd="/")
+        # more than a pipe holds: once it is read, the helper looks at the lock at once
+        assert helper.stdin
+        helper.stdin.write(b"\0" * (1 << 18))
+        helper.stdin.close()
+        time.sleep(0.3)
+    try:
+        wait(place.exists)
+        assert lock.read_text() == str(helper.pid)
+    finally:
+        helper.kill()
+        helper.wait()
+
+
 def test_a_link_that_is_moved_is_followed_at_the_next_question(both: Both, tmp_path: Path) -> None:
     other, link = tmp_path / "other", tmp_path / "link"
     both.write("garden/lessons/a.md", lesson(title="Apples here"))

@@ -299,19 +299,28 @@ def main() -> NoReturn:
     # a greeting must not wait for a job
     sys.setswitchinterval(0.001)
     try:
-        with (
-            daemon_client.claimed(lock := place.with_suffix(daemon_client.LOCK)) as free,
-            socket.socket(socket.AF_UNIX) as listener,
-        ):
-            if free and daemon_client.private(place.parent):
-                lock.write_text(str(os.getpid()), "ascii")
-                helper = Helper(place, listener)
-                helper.base = memory()
-                helper.run(first)
-                place.unlink(missing_ok=True)
+        # who looks whether a helper is there holds its lock for a moment
+        until = time.monotonic() + 1.0
+        while not _served(place, first) and time.monotonic() < until:
+            time.sleep(0.02)
     finally:
         # without waiting for a job that hangs
         os._exit(0)
+
+
+def _served(place: Path, first: bytes) -> bool:
+    """Serve at this address until it is over; False where another process holds its lock."""
+    lock = place.with_suffix(daemon_client.LOCK)
+    with daemon_client.claimed(lock) as free, socket.socket(socket.AF_UNIX) as listener:
+        if not free:
+            return False
+        if daemon_client.private(place.parent):
+            lock.write_text(str(os.getpid()), "ascii")
+            helper = Helper(place, listener)
+            helper.base = memory()
+            helper.run(first)
+            place.unlink(missing_ok=True)
+    return True
 
 
 if __name__ == "__main__":
