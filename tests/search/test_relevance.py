@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.model.languages import language_of
 from ai_lessons.search import relevance
 from ai_lessons.search.relevance import Telling
 
@@ -75,7 +76,7 @@ def test_a_form_of_a_word_counts_and_two_letters_of_a_script_without_blanks_are_
 def test_of_another_language_the_forms_count_and_no_word_is_expected() -> None:
     question = "Wie heilen die Wunden nach einer Verbrennung?"
     words = relevance.telling_words(question)
-    held = relevance.held(words, ["Eine Wunde."], relevance.language_of(question))
+    held = relevance.held(words, ["Eine Wunde."], language_of(question))
     assert {telling.word for telling in held} == {"wunden"}
     assert not any(telling.expected for telling in words.values())
 

@@ -5,10 +5,12 @@ Begin with `judge`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.app.gathering import begin
 from ai_lessons.model.entries import Filter
+from ai_lessons.model.languages import language_of
 from ai_lessons.search import answer_chance, question_names, relevance, tokens
 from ai_lessons.search.answer_chance import BAR
 
@@ -63,17 +65,7 @@ class Likelihoods(NamedTuple):
 def judge(gathered: Gathered) -> Likelihoods:
     """The chance that anything found answers the question; only what was not filtered away can."""
     asked, every, candidates = gathered.asked, gathered.every, gathered.candidates
-    summaries = gathered.summaries
-
-    def head_of(hit: Match) -> str:
-        if hit.entry_id not in summaries:
-            # deleted since the index was written
-            return f" {hit.heading}"
-        return f"{summaries[hit.entry_id].title} {hit.heading}"
-
-    def text_of(hit: Match) -> str:
-        return f"{head_of(hit)} {hit.text}"
-
+    head_of, text_of = partial(_head_of, gathered), partial(_text_of, gathered)
     text, passages, complete = asked.query.text, gathered.passages, not gathered.done.missing
     lists = [candidates, gathered.rules]
     if every is not candidates:
@@ -108,18 +100,30 @@ def judge(gathered: Gathered) -> Likelihoods:
     )
 
 
+def _head_of(gathered: Gathered, hit: Match) -> str:
+    """The title and the heading above a passage."""
+    if hit.entry_id not in gathered.summaries:
+        # deleted since the index was written
+        return f" {hit.heading}"
+    return f"{gathered.summaries[hit.entry_id].title} {hit.heading}"
+
+
+def _text_of(gathered: Gathered, hit: Match) -> str:
+    """A passage with what stands above it."""
+    return f"{_head_of(gathered, hit)} {hit.text}"
+
+
 def with_words(repo: Reading, gathered: Gathered, likelihoods: Likelihoods) -> Likelihoods:
     """The likelihoods with what the telling words of the question say: `rare` and `doubt`."""
     question = gathered.asked.query.text
     words = relevance.telling_words(question)
-    candidates, rules, summaries = gathered.candidates, gathered.rules, gathered.summaries
-    texts: list[str] = []
+    candidates, rules = gathered.candidates, gathered.rules
+    # most passages stand in more than one list
+    texts: dict[ranking.JudgedPassage, str] = {}
     for hit in (*gathered.every.text, *candidates.text, *rules.text):
-        title = ""
-        if hit.entry_id in summaries:
-            title = summaries[hit.entry_id].title
-        texts.append(f"{title} {hit.heading} {hit.text}")
-    standing = relevance.held(words, texts, relevance.language_of(question))
+        if (hit.entry_id, hit.ordinal) not in texts:
+            texts[(hit.entry_id, hit.ordinal)] = _text_of(gathered, hit)
+    standing = relevance.held(words, texts.values(), language_of(question))
     entries = repo.catalog.count(Filter())
     # enough to see that a word is in more entries
     depth = 2 * answer_chance.MOST + 4 * (entries // relevance.BARS.rare)

@@ -117,6 +117,11 @@ def languages(text: str) -> tuple[str, ...]:
     return ("other",)
 
 
+def language_of(question: str) -> str:
+    """The language of a question, English where nothing tells it."""
+    return next(iter(languages(question)), "english")
+
+
 def is_english(text: str) -> bool:
     """Whether a text seems to be English.
 

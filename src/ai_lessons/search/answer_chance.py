@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.languages import is_frequent, languages, stem
+from ai_lessons.model.languages import is_frequent, language_of, stem
 from ai_lessons.search.tokens import LOST, begins_with, fold, likely_words, words_of
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Shares(NamedTuple):
 
 def shares(question: str, every: Sequence[Candidates], text_of: TextOf) -> Shares:
     """How much of the question's words the candidates hold."""
-    language = next(iter(languages(question)), "english")
+    language = language_of(question)
     asked = _telling_words(question, language)
     hits: dict[JudgedPassage, Match] = {}
     for candidates in every:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.model import expression
-from ai_lessons.model.languages import is_frequent, languages, stem
+from ai_lessons.model.languages import is_frequent, language_of, stem
 from ai_lessons.search.tokens import CJK, LOST, words_of
 
 if TYPE_CHECKING:
@@ -79,11 +79,6 @@ def telling_words(question: str) -> dict[str, Telling]:
         elif len(word) >= BARS.shortest and not _tells_nothing(word, base, language):
             words.setdefault(base, Telling(word, expected=language == "english"))
     return words
-
-
-def language_of(question: str) -> str:
-    """The language of a question, English where nothing tells it."""
-    return next(iter(languages(question)), "english")
 
 
 def _tells_nothing(word: str, base: str, language: str) -> bool:
